@@ -1,0 +1,63 @@
+"""What can be set about the models: where each runs and where its weights come from."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+
+
+class Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+
+class WorkerSettings(Settings):
+    """What all three workers share."""
+
+    start: bool = Field(True, description="Start it with `voicebot up`; false: it runs elsewhere, at `url`.")
+    url: str | None = Field(None, description="Address of a worker that runs elsewhere, e.g. http://10.0.0.5:8103.")
+    host: str = Field("127.0.0.1", description="Address the worker listens on.")
+    port: Port
+    device: str = Field("cpu", description="cpu, cuda:0, cuda:1, ...")
+    threads: int = Field(1, ge=1, le=256, description="CPU threads of this worker's model.")
+    api_key: SecretStr | None = Field(None, description="Asked of every client; write ${NAME} to take it from the environment.")
+
+    @property
+    def base_url(self) -> str:
+        """Where clients find it, without a trailing slash and without /v1."""
+        return (self.url or f"http://{self.host}:{self.port}").rstrip("/")
+
+
+class SttSettings(WorkerSettings):
+    port: Port = 8101
+    model: str = Field("whisper-base", description="A name from `gpu_workers/models`, or a folder with a CTranslate2 Whisper.")
+    compute_type: str = Field("int8", description="CTranslate2 compute type: int8 on a CPU, float16 or int8_float16 on a GPU.")
+    copies: int = Field(1, ge=1, le=16, description="Copies of the model that decode side by side.")
+    language: str | None = Field("en", description="Spoken language; null: recognised by the model.")
+    queue_limit: int = Field(64, ge=1, description="More waiting requests than this are refused with 429.")
+
+
+class LlmSettings(WorkerSettings):
+    port: Port = 8102
+    engine: Literal["auto", "vllm", "llama"] = Field("auto", description="auto: vllm on a cuda device, llama (xllamacpp) on the CPU.")
+    model: str = Field("qwen2.5-1.5b", description="A name from `gpu_workers/models`, a GGUF file (llama) or a folder or hub name (vllm).")
+    threads: int = Field(2, ge=1, le=256)
+    context_tokens: int = Field(4096, ge=512, description="Longest conversation, prompt and answer together.")
+    parallel: int = Field(4, ge=1, le=256, description="Answers written side by side.")
+    extra_args: tuple[str, ...] = Field((), description="More arguments for the vLLM server, as they are.")
+
+
+class TtsSettings(WorkerSettings):
+    port: Port = 8103
+    voice: str = Field("joe", description="A name from `gpu_workers/models`, or a Piper .onnx file with its .onnx.json beside it.")
+    queue_limit: int = Field(64, ge=1, description="More waiting requests than this are refused with 429.")
+
+
+class WorkersSettings(Settings):
+    """The `workers:` part of voicebot.yaml."""
+
+    stt: SttSettings = SttSettings()
+    llm: LlmSettings = LlmSettings()
+    tts: TtsSettings = TtsSettings()
+    cache_dir: Path | None = Field(None, description="Where models are kept; ~/.cache/voicebot if not given.")

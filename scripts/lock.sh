@@ -1,0 +1,16 @@
+#!/bin/sh
+# Pins every dependency with its hashes for Python 3.11 to 3.13 (needs uv on the PATH; run by hand, then commit).
+set -eu
+cd "$(dirname "$0")/.."
+lock() { # OUTPUT EXTRA...
+    out=$1; shift
+    extras=""; for extra in "$@"; do extras="$extras --extra $extra"; done
+    # shellcheck disable=SC2086  # one word per extra
+    uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --quiet \
+        --no-header --no-annotate --no-emit-index-url --no-emit-find-links $extras \
+        --constraint requirements/dev.txt --output-file "$out"
+}
+touch requirements/dev.txt
+lock requirements/dev.txt build stt tts-piper llm-cpu dev
+lock requirements/run.txt build stt tts-piper llm-cpu
+lock requirements/call.txt build
