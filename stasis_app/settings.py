@@ -1,0 +1,71 @@
+"""What can be set about calls: how Asterisk is reached, how many calls are taken, and what the bot is."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+
+
+class Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class AriSettings(Settings):
+    """The `ari:` part of voicebot.yaml."""
+
+    url: str = Field("http://127.0.0.1:8088", pattern=r"^https?://[^/]+(/.*)?$", description="Asterisk's HTTP server.")
+    username: str = Field("voicebot", min_length=1, description="A user of ari.conf.")
+    password: SecretStr | None = Field(None, description="Its password; write ${NAME} to take it from the environment.")
+    app: str = Field("voicebot", pattern=r"^[A-Za-z0-9_.-]+$", description="The name in the dialplan's Stasis().")
+    request_timeout_s: float = Field(2.0, gt=0, description="No answer to a request within this: it failed.")
+    heartbeat_s: float = Field(5.0, gt=0, description="How often the event socket is asked for a sign of life.")
+
+
+class CallSettings(Settings):
+    """The `calls:` part of voicebot.yaml."""
+
+    max_calls: int = Field(20, ge=1, description="More calls than this go back to the dialplan.")
+    max_call_s: float = Field(1800, gt=0, description="A call longer than this is ended with a goodbye.")
+    drain_s: float = Field(60, ge=0, description="On shutdown, running calls may go on this long.")
+
+
+class WebSettings(Settings):
+    """The `web:` part of voicebot.yaml: /ready, /live and /metrics."""
+
+    host: str = "127.0.0.1"
+    port: Port = 8080
+
+
+class Phrases(Settings):
+    """What the bot says without asking the language model."""
+
+    apology: str = "Sorry, I could not answer that. Please say it again."
+    goodbye: str = "Thank you for calling. Goodbye."
+    trouble: str = "I am sorry, something is not working here. Please call again later. Goodbye."
+    still_there: str = "Are you still there?"
+    filler: str = "One moment, please."
+
+
+class Profile(Settings):
+    """One entry of `profiles:`: who the bot is for the calls the dialplan sends with profile=NAME."""
+
+    prompt: str = Field(min_length=1, description="The system prompt: who the bot is and what it knows.")
+    greeting: str = Field("", description="Said first; empty: the bot waits for the caller.")
+    language: str | None = Field(None, description="Spoken language for the recogniser; the STT worker's own if not given.")
+    voice: str | None = Field(None, description="A voice of the TTS worker; its own if not given.")
+    phrases: Phrases = Phrases()
+    no_input_s: float = Field(8.0, gt=0, description="Silence from the caller after which the bot asks, then says goodbye.")
+    no_input_prompts: int = Field(2, ge=0, le=5, description="How often it asks before it says goodbye.")
+    filler_s: float = Field(2.5, gt=0, description="An answer later than this is bridged by the filler phrase.")
+    answer_timeout_s: float = Field(8.0, gt=0, description="An answer later than this becomes the apology.")
+    max_answer_chars: int = Field(600, ge=40, description="A longer answer is cut at a sentence.")
+    temperature: float = Field(0.2, ge=0, le=2)
+    max_tokens: int = Field(160, ge=8, le=4096, description="Most tokens of one answer.")
+
+
+class RecordSettings(Settings):
+    """The `records:` part of voicebot.yaml."""
+
+    directory: Path | None = Field(None, description="Where call records (JSON lines, no words) are written; none: nowhere.")
