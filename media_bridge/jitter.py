@@ -1,0 +1,345 @@
+"""Packets as they come, sound as a clock wants it.
+
+Driven by time: `take` is called once every 20 ms and each call moves the playhead 20 ms on, whatever
+arrived or didn't. So a lost packet costs its own 20 ms and never any delay.
+
+Two numbers steer it. A packet's *transit* is its arrival minus its timestamp; the least of the last seconds
+is the network at its best. What nearly all packets needed beyond that is the *target* delay. The
+playhead slips by one whole frame when it has come too far from the target: the same rule follows a change
+of the network and the drift of the sender's clock.
+"""
+
+from bisect import bisect_left
+from collections import deque
+from dataclasses import dataclass, field
+
+from media_bridge.rtp import RtpPacket, sequence_distance, timestamp_distance
+from media_bridge.settings import JitterSettings
+
+FRAME_MS = 20
+
+# transits are remembered this long: what the target needs to fall back after a calm
+_WINDOW_S = 5.0
+_MAX_TRANSITS = 1024
+# one packet in so many may come too late
+_ALLOWED_LATE = 150
+# the playhead may be this far from the target before it slips; the sum is more than a frame, so that
+# one slip never calls for the opposite one
+_TOO_EARLY_MS = 10
+_TOO_LATE_MS = 20
+_MARGIN_S = _TOO_EARLY_MS / 1000
+# slips in a row are this many frames apart
+_SLIP_EVERY = 5
+# so much beyond max_ms is made good at once, not frame by frame
+_JUMP_MS = 200
+# after so many missing frames the stream counts as stopped
+_LOST_RUN = 5
+# a timestamp this far ahead of its arrival is a new time base, not silence suppression
+_AHEAD_S = 0.5
+# and one behind it is, when nothing but late packets came for so long
+_LATE_RUN_S = 0.06
+_LATE_RUN = 3
+_MAX_PACKETS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """20 ms of payload."""
+
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """20 ms that should be here and are not: conceal them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing is due: before the stream, in suppressed silence, or after it stopped. 20 ms of silence."""
+
+
+@dataclass(slots=True)
+class JitterStats:
+    """Counts since the call began: packets, except `lost`, `inserted` and `dropped`, which are frames."""
+
+    received: int = 0
+    late: int = 0
+    duplicate: int = 0
+    empty: int = 0
+    overflow: int = 0
+    lost: int = 0
+    # slips of the playhead: a concealed frame too many, a frame left out
+    inserted: int = 0
+    dropped: int = 0
+    # the time base was laid anew
+    rebased: int = 0
+    target_ms: float = 0.0
+    delay_ms: float = 0.0
+
+
+@dataclass(order=True, slots=True)
+class _Piece:
+    """A packet on the timeline of samples, which never wraps."""
+
+    start: int
+    end: int = field(compare=False)
+    sequence: int = field(compare=False)
+    payload: bytes = field(compare=False)
+
+
+class JitterBuffer:
+    """One for each call. Raises nothing; memory is bounded whatever arrives."""
+
+    def __init__(self, settings: JitterSettings, clock_rate: int = 8000, bytes_per_sample: int = 1) -> None:
+        self.stats = JitterStats(target_ms=settings.min_ms)
+        self._min_s = settings.min_ms / 1000
+        self._max_s = max(settings.min_ms, settings.max_ms) / 1000
+        self._rate = clock_rate
+        self._width = bytes_per_sample
+        self._frame = clock_rate * FRAME_MS // 1000
+        self._target_s = self._min_s
+        self._pieces: list[_Piece] = []
+        self._transits: deque[tuple[float, float]] = deque(maxlen=_MAX_TRANSITS)
+        self._best_transit: float | None = None
+        # RTP timestamp and timeline position of the same sample, None when the next packet sets them
+        self._base: tuple[int, int] | None = None
+        self._playhead: int | None = None
+        self._highest_end = 0
+        self._last_sequence: int | None = None
+        self._late_since = 0.0
+        self._late_run = 0
+        self._missing_run = 0
+        self._ticks = 0
+        self._least_delay: float | None = None
+
+    def restart(self) -> None:
+        """Another source follows: what is queued still plays, the new packets are laid behind it."""
+        self._base = None
+        self._last_sequence = None
+
+    def put(self, packet: RtpPacket, now: float) -> None:
+        """Take a packet that arrived at `now`."""
+        self.stats.received += 1
+        samples = len(packet.payload) // self._width
+        if not samples:
+            self.stats.empty += 1
+            return
+        start = self._locate(packet.timestamp, now)
+        if self._index_of(start) is not None:
+            self.stats.duplicate += 1
+            return
+        self._remember_transit(now - start / self._rate, now)
+        if self._playhead is not None and start + samples <= self._playhead:
+            self._count_late(now)
+            return
+        self._late_run = 0
+        if len(self._pieces) >= _MAX_PACKETS:
+            self.stats.overflow += 1
+            return
+        piece = _Piece(start, start + samples, packet.sequence, packet.payload)
+        self._pieces.insert(bisect_left(self._pieces, piece), piece)
+        self._highest_end = max(self._highest_end, piece.end)
+
+    def take(self, now: float) -> Frame | Lost | Wait:
+        """What the 20 ms beginning at `now` shall sound like. Call it once each 20 ms."""
+        if self._playhead is None and not self._begin(now):
+            return Wait()
+        playhead = self._playhead or 0
+        surplus = self._surplus(now, playhead)
+        if surplus > self._max_s - self._target_s + _JUMP_MS / 1000:
+            playhead = self._jump(playhead, surplus)
+        elif self._slip_due():
+            if surplus < -_TOO_EARLY_MS / 1000:
+                return self._insert()
+            if surplus > _TOO_LATE_MS / 1000:
+                playhead = self._drop(playhead, 1)
+        payload = self._read(playhead)
+        if payload is None and surplus > _TOO_LATE_MS / 1000:
+            playhead = self._drop(playhead, 1)
+            payload = self._read(playhead)
+        if payload is None:
+            return self._miss(playhead, surplus)
+        self._advance(playhead)
+        self._missing_run = 0
+        return Frame(payload)
+
+    # --- where a packet belongs
+
+    def _locate(self, timestamp: int, now: float) -> int:
+        """The packet's place on the timeline, the time base laid anew where it has to be."""
+        if self._base is not None:
+            base_timestamp, base_start = self._base
+            start = base_start + timestamp_distance(timestamp, base_timestamp)
+            if not self._is_rebase_due(start, now):
+                self._base = (timestamp, start)
+                return start
+        if self._best_transit is None:
+            start = 0
+        else:
+            self.stats.rebased += 1
+            start = round((now - self._best_transit) * self._rate)
+            # seamless where it nearly fits, and never over what is queued or played
+            floor = max(self._highest_end, self._playhead or 0)
+            if start < floor + self._frame:
+                start = floor
+            self._forget_late_run()
+        self._base = (timestamp, start)
+        return start
+
+    def _is_rebase_due(self, start: int, now: float) -> bool:
+        if self._best_transit is None:
+            return False
+        if (now - start / self._rate) < self._best_transit - _AHEAD_S:
+            return True
+        return self._late_run >= _LATE_RUN and now - self._late_since >= _LATE_RUN_S
+
+    def _index_of(self, start: int) -> int | None:
+        index = bisect_left(self._pieces, start, key=lambda piece: piece.start)
+        if index < len(self._pieces) and self._pieces[index].start == start:
+            return index
+        return None
+
+    def _forget_late_run(self) -> None:
+        # measured against a time base that no longer holds
+        while self._late_run and self._transits and self._transits[-1][0] >= self._late_since:
+            self._transits.pop()
+        self._late_run = 0
+
+    def _count_late(self, now: float) -> None:
+        self.stats.late += 1
+        if not self._late_run:
+            self._late_since = now
+        self._late_run += 1
+
+    # --- how much delay is needed
+
+    def _remember_transit(self, transit: float, now: float) -> None:
+        self._transits.append((now, transit))
+        if self._best_transit is None or transit < self._best_transit:
+            self._best_transit = transit
+
+    def _aim(self, now: float) -> None:
+        """Set the target to what nearly all packets of the window needed."""
+        while self._transits and self._transits[0][0] < now - _WINDOW_S:
+            self._transits.popleft()
+        if not self._transits:
+            return
+        ordered = sorted(transit for _, transit in self._transits)
+        self._best_transit = ordered[0]
+        needed = ordered[-1 - len(ordered) // _ALLOWED_LATE] - ordered[0] + _MARGIN_S
+        self._target_s = min(max(needed, self._min_s), self._max_s)
+        self.stats.target_ms = self._target_s * 1000
+
+    def _surplus(self, now: float, playhead: int) -> float:
+        """Seconds of delay above the target: the least of the last ticks, as a tick may be late."""
+        self._ticks += 1
+        if self._ticks % _SLIP_EVERY == 0:
+            self._aim(now)
+        if self._best_transit is None:
+            return 0.0
+        delay = now - playhead / self._rate - self._best_transit
+        if self._least_delay is None or self._ticks % _SLIP_EVERY == 1:
+            self._least_delay = delay
+        self._least_delay = min(self._least_delay, delay)
+        self.stats.delay_ms = self._least_delay * 1000
+        return self._least_delay - self._target_s
+
+    def _slip_due(self) -> bool:
+        return self._ticks % _SLIP_EVERY == 0
+
+    # --- the playhead
+
+    def _begin(self, now: float) -> bool:
+        if not self._pieces or self._best_transit is None:
+            return False
+        first = self._pieces[0].start
+        if now - first / self._rate - self._best_transit < self._target_s - _TOO_EARLY_MS / 1000:
+            return False
+        self._playhead = first
+        return True
+
+    def _advance(self, playhead: int) -> None:
+        self._playhead = playhead + self._frame
+        self._forget(self._playhead)
+
+    def _forget(self, before: int) -> None:
+        gone = 0
+        while gone < len(self._pieces) and self._pieces[gone].end <= before:
+            gone += 1
+        if gone:
+            self._last_sequence = self._pieces[gone - 1].sequence
+            del self._pieces[:gone]
+
+    def _insert(self) -> Lost:
+        self.stats.inserted += 1
+        self.stats.lost += 1
+        self._least_delay = None
+        return Lost()
+
+    def _drop(self, playhead: int, frames: int) -> int:
+        self.stats.dropped += frames
+        self._least_delay = None
+        self._playhead = playhead + frames * self._frame
+        self._forget(self._playhead)
+        return self._playhead
+
+    def _jump(self, playhead: int, surplus: float) -> int:
+        return self._drop(playhead, int(surplus * self._rate) // self._frame)
+
+    def _read(self, playhead: int) -> bytes | None:
+        """One whole frame from the playhead on, None if any sample of it is missing."""
+        parts: list[bytes] = []
+        at, end = playhead, playhead + self._frame
+        for piece in self._pieces:
+            if piece.start > at or at >= end:
+                break
+            until = min(piece.end, end)
+            if until > at:
+                parts.append(
+                    piece.payload[(at - piece.start) * self._width : (until - piece.start) * self._width]
+                )
+                at = until
+        return b"".join(parts) if at >= end else None
+
+    def _miss(self, playhead: int, surplus: float) -> Frame | Lost | Wait:
+        """A sample of this frame is missing: the cheapest moment to gain delay."""
+        gap, after = self._find_gap(playhead)
+        if after is not None and gap is Wait and after.start < playhead + self._frame:
+            return self._begin_talkspurt(after.start, playhead)
+        if surplus < -_TOO_EARLY_MS / 1000:
+            self.stats.inserted += 1
+            self._least_delay = None
+        else:
+            self._advance(playhead)
+        if gap is Wait:
+            return Wait()
+        self._missing_run += 1
+        if after is None and self._missing_run > _LOST_RUN:
+            return Wait()
+        self.stats.lost += 1
+        return Lost()
+
+    def _find_gap(self, playhead: int) -> tuple[type[Lost | Wait], _Piece | None]:
+        """What the first missing sample is, and the packet behind the gap.
+
+        A gap in the timestamps without one in the sequence is silence the sender left out.
+        """
+        at, sequence = playhead, self._last_sequence
+        for piece in self._pieces:
+            if piece.start > at:
+                silence = sequence is None or sequence_distance(piece.sequence, sequence) == 1
+                return (Wait if silence else Lost), piece
+            at, sequence = max(at, piece.end), piece.sequence
+        return Lost, None
+
+    def _begin_talkspurt(self, start: int, playhead: int) -> Frame | Wait:
+        """The playhead goes to the talkspurt's first sample: the silence before it is rounded to frames."""
+        self._playhead = start
+        self._forget(start)
+        payload = self._read(start) if start - playhead < self._frame // 2 else None
+        if payload is None:
+            return Wait()
+        self._advance(start)
+        self._missing_run = 0
+        return Frame(payload)
