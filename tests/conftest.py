@@ -1,0 +1,88 @@
+"""What holds for every test: it may leave no task, no socket and no file open behind it.
+
+`@pytest.mark.may_leave(reason)` exempts a test, for a session-wide fixture that it is the first to start.
+"""
+
+import asyncio
+import gc
+import inspect
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.virtual_time import run_virtual
+
+GRACE_S = 1.0
+_OWN_FDS = Path("/proc/self/fd")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "may_leave(reason): the test may leave files, sockets or tasks open")
+
+
+@pytest.fixture
+def virtual_time() -> Callable[[Coroutine[Any, Any, Any]], Any]:
+    """`virtual_time(main())` runs a coroutine in virtual time and gives its result."""
+    return run_virtual
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_open(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails a test that ends with more file descriptors open than it began with."""
+    if _is_exempt(request):
+        yield
+        return
+    before = _open_fds()
+    yield
+    left = _new_fds(before)
+    give_up_at = time.monotonic() + GRACE_S
+    while left and time.monotonic() < give_up_at:
+        gc.collect()
+        time.sleep(0.02)
+        left = _new_fds(before)
+    assert not left, f"left open: {', '.join(f'{fd} -> {target}' for fd, target in sorted(left.items()))}"
+
+
+@pytest.fixture(autouse=True)
+def no_task_left_running(request: pytest.FixtureRequest, nothing_left_open: None) -> None:
+    """Fails a coroutine test that ends with tasks still running."""
+    if inspect.iscoroutinefunction(getattr(request, "function", None)) and not _is_exempt(request):
+        request.getfixturevalue("watched_loop")
+
+
+@pytest.fixture
+async def watched_loop() -> AsyncIterator[None]:
+    before = asyncio.all_tasks()
+    yield
+    give_up_at = time.monotonic() + GRACE_S
+    left = _new_tasks(before)
+    while left and time.monotonic() < give_up_at:
+        await asyncio.sleep(0.01)
+        left = _new_tasks(before)
+    assert not left, f"left running: {left}"
+
+
+def _is_exempt(request: pytest.FixtureRequest) -> bool:
+    return request.node.get_closest_marker("may_leave") is not None
+
+
+def _new_tasks(before: set[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
+    return asyncio.all_tasks() - before - {asyncio.current_task()}
+
+
+def _open_fds() -> dict[int, str]:
+    targets: dict[int, str] = {}
+    for entry in _OWN_FDS.iterdir():
+        try:
+            targets[int(entry.name)] = str(entry.readlink())
+        except FileNotFoundError:
+            # the descriptor of this very listing
+            continue
+    return targets
+
+
+def _new_fds(before: dict[int, str]) -> dict[int, str]:
+    return {fd: target for fd, target in _open_fds().items() if before.get(fd) != target}
