@@ -1,0 +1,234 @@
+"""What two keys of a configuration must agree on. Pure: looks nothing up, opens nothing."""
+
+import ipaddress
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from gpu_workers.settings import WorkerSettings
+from voicebot.config.model import Config
+from voicebot.config.source import KeyPath, Problem
+
+Finding = tuple[Problem, tuple[KeyPath, ...]]
+
+_PORTS_PER_CALL = 4  # RTP and RTCP, of the phone's leg and of ours
+
+
+def worker_parts(config: Config) -> dict[str, WorkerSettings]:
+    return {"stt": config.workers.stt, "llm": config.workers.llm, "tts": config.workers.tts}
+
+
+def check(config: Config) -> Iterator[Finding]:
+    """Each contradiction, with the keys it is about."""
+    yield from _ordered(config)
+    yield from _port_ranges(config)
+    yield from _ports_used_twice(config)
+    bad_urls = list(_urls(config))
+    yield from bad_urls
+    if not bad_urls:
+        yield from _addresses(config)
+        yield from _asterisk(config)
+    yield from _workers(config)
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def is_any(host: str) -> bool:
+    """True for 0.0.0.0 and ::, which are fit for listening and for nothing else."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_unspecified
+    except ValueError:
+        return False
+
+
+def _finding(message: str, *paths: KeyPath) -> Finding:
+    return Problem(paths[0], message), paths
+
+
+def _ordered(config: Config) -> Iterator[Finding]:
+    pairs: list[tuple[KeyPath, float, KeyPath, float]] = [
+        (("media", "port_start"), config.media.port_start, ("media", "port_end"), config.media.port_end),
+        (
+            ("asterisk", "rtp_start"),
+            config.asterisk.rtp_start,
+            ("asterisk", "rtp_end"),
+            config.asterisk.rtp_end,
+        ),
+        (
+            ("media", "jitter", "min_ms"),
+            config.media.jitter.min_ms,
+            ("media", "jitter", "max_ms"),
+            config.media.jitter.max_ms,
+        ),
+        (
+            ("media", "voice", "stop_probability"),
+            config.media.voice.stop_probability,
+            ("media", "voice", "start_probability"),
+            config.media.voice.start_probability,
+        ),
+        (
+            ("media", "endpoint", "pause_ms"),
+            config.media.endpoint.pause_ms,
+            ("media", "endpoint", "end_ms"),
+            config.media.endpoint.end_ms,
+        ),
+    ]
+    for low_path, low, high_path, high in pairs:
+        if low > high:
+            yield _finding(
+                f"must not be more than {dotted(high_path)}: {low} is more than {high}", low_path, high_path
+            )
+
+
+def _port_ranges(config: Config) -> Iterator[Finding]:
+    media, asterisk, max_calls = config.media, config.asterisk, config.calls.max_calls
+    ours = (("media", "port_start"), ("media", "port_end"))
+    theirs = (("asterisk", "rtp_start"), ("asterisk", "rtp_end"))
+    limit = ("calls", "max_calls")
+    even = media.port_end // 2 - (media.port_start - 1) // 2
+    if 0 < even < max_calls:
+        yield _finding(
+            f"has room for {even} calls, calls.max_calls is {max_calls}: widen it to {2 * max_calls} ports",
+            *ours,
+            limit,
+        )
+    if not asterisk.start:
+        return
+    room = (asterisk.rtp_end - asterisk.rtp_start + 1) // _PORTS_PER_CALL
+    if 0 < room < max_calls:
+        ports = _PORTS_PER_CALL * max_calls
+        yield _finding(
+            f"has room for {room} calls, calls.max_calls is {max_calls}: widen it to {ports} ports",
+            *theirs,
+            limit,
+        )
+    if media.port_start <= asterisk.rtp_end and asterisk.rtp_start <= media.port_end:
+        yield _finding(
+            f"{media.port_start}-{media.port_end} overlaps asterisk.rtp_start"
+            f" {asterisk.rtp_start}-{asterisk.rtp_end}: move one of them",
+            *ours,
+            *theirs,
+        )
+    for (start_path, end_path), low, high in (
+        (ours, media.port_start, media.port_end),
+        (theirs, asterisk.rtp_start, asterisk.rtp_end),
+    ):
+        if low <= asterisk.sip_port <= high:
+            message = f"lies inside {dotted(start_path)} {low}-{high}: move one of them"
+            yield _finding(message, ("asterisk", "sip_port"), start_path, end_path)
+
+
+def _ports_used_twice(config: Config) -> Iterator[Finding]:
+    listeners: list[tuple[KeyPath, str, int]] = [(("web", "port"), config.web.host, config.web.port)]
+    if config.asterisk.start:
+        listeners.append((("asterisk", "http_port"), "127.0.0.1", config.asterisk.http_port))
+    listeners += [
+        (("workers", name, "port"), worker.host, worker.port)
+        for name, worker in worker_parts(config).items()
+        if worker.start
+    ]
+    for index, (path, host, port) in enumerate(listeners):
+        for other_path, other_host, other_port in listeners[:index]:
+            if port == other_port and (host == other_host or is_any(host) or is_any(other_host)):
+                yield _finding(
+                    f"{port} is also {dotted(other_path)}: give one of them another", path, other_path
+                )
+
+
+def _urls(config: Config) -> Iterator[Finding]:
+    """The address itself is not shown: a password may stand in it."""
+    urls: list[tuple[KeyPath, str | None]] = [(("ari", "url"), config.ari.url)]
+    urls += [(("workers", name, "url"), worker.url) for name, worker in worker_parts(config).items()]
+    for path, url in urls:
+        if url is None:
+            continue
+        try:
+            parts = urlsplit(url)
+            complete = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            complete = False
+        if not complete:
+            yield _finding("is no address: write it like http://10.0.0.5:8088", path)
+        elif parts.username is not None or parts.password is not None:
+            secret = "ari.username and ari.password" if path[0] == "ari" else f"{dotted(path[:-1])}.api_key"
+            yield _finding(f"must not hold a name or password: write those as {secret}", path)
+
+
+def _addresses(config: Config) -> Iterator[Finding]:
+    media = config.media
+    bind, advertise, url = ("media", "bind_host"), ("media", "advertise_host"), ("ari", "url")
+    if media.advertise_host is not None and is_any(media.advertise_host):
+        yield _finding(
+            f"{media.advertise_host} is no address to send to: name the one Asterisk reaches this machine at",
+            advertise,
+        )
+        return
+    if media.advertise_host is None and is_any(media.bind_host):
+        yield _finding(
+            f"is missing while media.bind_host is {media.bind_host}: name the address Asterisk reaches"
+            " this machine at",
+            advertise,
+            bind,
+        )
+        return
+    asterisk_host = urlsplit(config.ari.url).hostname or ""
+    ours = media.advertise_host or media.bind_host
+    if is_loopback(ours) and not is_loopback(asterisk_host):
+        message = (
+            f"Asterisk at {asterisk_host} (ari.url) cannot send sound to {ours}: set media.bind_host to"
+            " 0.0.0.0 and media.advertise_host to the address Asterisk reaches this machine at"
+        )
+        yield _finding(message, advertise if media.advertise_host else bind, url)
+
+
+def _asterisk(config: Config) -> Iterator[Finding]:
+    start, url = ("asterisk", "start"), ("ari", "url")
+    if not config.asterisk.start:
+        if config.ari.password is None:
+            message = (
+                "is missing: write the one of Asterisk's ari.conf, or ${NAME} to take it from the environment"
+            )
+            yield _finding(message, ("ari", "password"), start)
+        return
+    expected = f"http://127.0.0.1:{config.asterisk.http_port}"
+    if config.ari.url.rstrip("/") != expected:
+        message = (
+            f"is {config.ari.url}, but voicebot brings its own Asterisk at {expected}: take the line out,"
+            " or set asterisk.start to false to use yours"
+        )
+        yield _finding(message, url, start, ("asterisk", "http_port"))
+    if "default" not in config.profiles:
+        yield _finding(
+            "has no `default`, the profile of extension 1000: name one of them so", ("profiles",), start
+        )
+
+
+def _workers(config: Config) -> Iterator[Finding]:
+    for name, worker in worker_parts(config).items():
+        host, key, url = ("workers", name, "host"), ("workers", name, "api_key"), ("workers", name, "url")
+        if worker.start and worker.url is not None:
+            message = (
+                f"is the address of a worker that runs elsewhere: set workers.{name}.start to false,"
+                " or take the line out"
+            )
+            yield _finding(message, url, ("workers", name, "start"))
+        elif worker.start and not is_loopback(worker.host) and worker.api_key is None:
+            message = (
+                f"is missing, and {worker.host} can be reached from the network: set it to ${{NAME}},"
+                " a secret from the environment"
+            )
+            yield _finding(message, key, host)
+
+
+def dotted(path: KeyPath) -> str:
+    """`('workers', 'llm', 'extra_args', 0)` as `workers.llm.extra_args[0]`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text

@@ -1,0 +1,167 @@
+"""YAML text to plain data, with the line of every key.
+
+More than `yaml.safe_load` in three ways: a key written twice is a problem, not a silent loss; `${NAME}` in a
+text is taken from the environment; and anything a YAML file can do wrong (endless nesting and aliases that
+multiply) comes back as a problem with its line. Keys are always text, so `on:` and `1000:` stay what was
+written; dates stay text too.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import yaml
+
+KeyPath = tuple[str | int, ...]
+
+_MAX_NODES = 50_000
+_MAX_DEPTH = 40
+_REFERENCE = re.compile(r"\$(\$(?=\{)|\{(?P<name>[^{}]*)\}|\{)")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong: where (key path, line counted from 1 where known) and what, with the mend."""
+
+    path: KeyPath
+    message: str
+    line: int | None = None
+
+
+@dataclass
+class Document:
+    """What a YAML file says. `lines` has all key paths, `hidden` those with a value from the environment."""
+
+    data: dict[str, object] = field(default_factory=dict)
+    lines: dict[KeyPath, int] = field(default_factory=dict)
+    hidden: set[KeyPath] = field(default_factory=set)
+    problems: list[Problem] = field(default_factory=list)
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain data only: text, numbers, true and false, null, lists and mappings."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def read(text: str, environ: Mapping[str, str]) -> Document:
+    """Parse YAML `text`; what is wrong with it is in the answer's `problems`. Never raises."""
+    document = Document()
+    loader: _Loader | None = None
+    try:
+        loader = _Loader(text)
+        root = loader.get_single_node()
+        if root is not None:
+            _Reader(loader, document, environ).read(root)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        what = error.problem or error.context or "cannot be read"
+        document.problems.append(Problem((), f"not valid YAML: {what}", mark.line + 1 if mark else None))
+    except yaml.YAMLError as error:
+        document.problems.append(Problem((), f"not valid YAML: {' '.join(str(error).split())}"))
+    except RecursionError:
+        document.problems.append(Problem((), "is nested too deeply"))
+    finally:
+        if loader is not None:
+            loader.dispose()
+    return document
+
+
+class _Reader:
+    """Walks the node tree once, filling a Document."""
+
+    def __init__(self, loader: _Loader, document: Document, environ: Mapping[str, str]) -> None:
+        self._loader = loader
+        self._document = document
+        self._environ = environ
+        self._nodes = 0
+
+    def read(self, root: yaml.Node) -> None:
+        data = self._value(root, ())
+        if isinstance(data, dict):
+            self._document.data = data
+        elif data is not None:
+            self._problem((), root, "must hold `key: value` lines, like voicebot.example.yaml")
+
+    def _problem(self, path: KeyPath, node: yaml.Node, message: str) -> None:
+        self._document.problems.append(Problem(path, message, node.start_mark.line + 1))
+
+    def _value(self, node: yaml.Node, path: KeyPath) -> object:
+        self._nodes += 1
+        if self._nodes > _MAX_NODES or len(path) > _MAX_DEPTH:
+            raise yaml.MarkedYAMLError(problem="too large or too deeply nested", problem_mark=node.start_mark)
+        self._document.lines.setdefault(path, node.start_mark.line + 1)
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path)
+        if isinstance(node, yaml.SequenceNode):
+            return [self._value(child, (*path, index)) for index, child in enumerate(node.value)]
+        return self._scalar(node, path)
+
+    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, object]:
+        first_line: dict[str, int] = {}
+        result: dict[str, object] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                self._problem(path, key_node, "a key must be one word")
+                continue
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                self._problem(path, key_node, "`<<` is not supported: write the keys out")
+                continue
+            key, line = key_node.value, key_node.start_mark.line + 1
+            here = (*path, key)
+            if key in first_line:
+                self._problem(here, key_node, f"is there twice (first in line {first_line[key]}): keep one")
+                continue
+            first_line[key] = line
+            self._document.lines[here] = line
+            result[key] = self._value(value_node, here)
+        return result
+
+    def _scalar(self, node: yaml.Node, path: KeyPath) -> object:
+        try:
+            value = self._loader.construct_object(node, deep=True)
+        except (ValueError, OverflowError):  # e.g. the number `0x`, or one of 5000 digits
+            self._problem(path, node, "is not a number that can be read: put it in quotes if it is text")
+            return None
+        except yaml.constructor.ConstructorError:
+            self._problem(
+                path, node, f"the tag {node.tag} is not supported: write plain text, numbers or lists"
+            )
+            return None
+        if isinstance(value, bytes):
+            self._problem(path, node, "binary data is not supported")
+            return None
+        return self._substituted(value, node, path) if isinstance(value, str) else value
+
+    def _substituted(self, text: str, node: yaml.Node, path: KeyPath) -> str | None:
+        failed = False
+
+        def replace(match: re.Match[str]) -> str:
+            nonlocal failed
+            if match.group(1) == "$":
+                return "$"
+            name = match.group("name")
+            if name is None or not _NAME.fullmatch(name):
+                failed = True
+                self._problem(
+                    path,
+                    node,
+                    "`${` needs a variable's name and `}` after it; write `$${` for the characters",
+                )
+                return ""
+            self._document.hidden.add(path)
+            if name not in self._environ:
+                failed = True
+                self._problem(
+                    path, node, f"the environment has no variable {name}: set it, or write the value here"
+                )
+                return ""
+            return self._environ[name]
+
+        substituted = _REFERENCE.sub(replace, text)
+        return None if failed else substituted
