@@ -29,7 +29,7 @@ class PortTakenError(VoicebotError):
 
 
 class PartError(VoicebotError):
-    """A part of the system did not come up, or went down for good; the message ends with its last log lines."""
+    """A part of the system did not come up, or went down for good; the message has its last log lines."""
 
     def __init__(self, message: str, exit_code: int = 1) -> None:
         super().__init__(message)

@@ -65,7 +65,9 @@ def parse(text: str, name: str, environ: Mapping[str, str]) -> Config:
     try:
         config = _completed(Config.model_validate(data), environ)
     except ValidationError as error:
-        problems += translate(error.errors(include_url=False), Config, document.hidden)
+        told = {problem.path for problem in problems}
+        found = translate(error.errors(include_url=False), Config, document.hidden)
+        problems += [problem for problem in found if problem.path not in told]
         config = _best_effort(data, problems, environ)
     wrong = {problem.path for problem in problems}
     for problem, paths in check(config):

@@ -17,6 +17,7 @@ KeyPath = tuple[str | int, ...]
 _MAX_NODES = 50_000
 _MAX_DEPTH = 40
 _REFERENCE = re.compile(r"\$(\$(?=\{)|\{(?P<name>[^{}]*)\}|\{)")
+_TAG = "the tag {} is not supported: write plain text, numbers or lists"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -96,6 +97,9 @@ class _Reader:
         if self._nodes > _MAX_NODES or len(path) > _MAX_DEPTH:
             raise yaml.MarkedYAMLError(problem="too large or too deeply nested", problem_mark=node.start_mark)
         self._document.lines.setdefault(path, node.start_mark.line + 1)
+        if not node.tag.startswith("tag:yaml.org,2002:") or "python" in node.tag:
+            self._problem(path, node, _TAG.format(node.tag))
+            return None
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
@@ -129,9 +133,7 @@ class _Reader:
             self._problem(path, node, "is not a number that can be read: put it in quotes if it is text")
             return None
         except yaml.constructor.ConstructorError:
-            self._problem(
-                path, node, f"the tag {node.tag} is not supported: write plain text, numbers or lists"
-            )
+            self._problem(path, node, _TAG.format(node.tag))
             return None
         if isinstance(value, bytes):
             self._problem(path, node, "binary data is not supported")

@@ -1,0 +1,263 @@
+"""voicebot.yaml: what is taken, and that everything wrong is told at once with its place and the mend."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from voicebot.config import Config, ConfigError, dotted, load, parse
+from voicebot.config.problems import key_names
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "voicebot.example.yaml"
+
+
+def problems(text: str, environ: dict[str, str] | None = None) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        parse(text, "test.yaml", environ or {})
+    head, *rest = str(caught.value).splitlines()
+    assert head == f"test.yaml: {len(rest)} problem{'s' if len(rest) > 1 else ''}"
+    return [line.strip() for line in rest]
+
+
+def only_problem(text: str, environ: dict[str, str] | None = None) -> str:
+    found = problems(text, environ)
+    assert len(found) == 1, found
+    return found[0]
+
+
+def config(text: str, **environ: str) -> Config:
+    return parse(text, "test.yaml", environ)
+
+
+class TestExample:
+    def test_it_is_the_defaults(self) -> None:
+        assert load(EXAMPLE, {}) == config("") == Config()
+
+    def test_it_has_every_key(self) -> None:
+        data = yaml.safe_load(EXAMPLE.read_text())
+        profile = data.pop("profiles")["default"]
+        profile_type = type(Config().profiles["default"])
+        assert set(_paths(data)) == {dotted(path) for path in key_names(Config)} - {"profiles"}
+        assert set(_paths(profile)) == {dotted(path) for path in key_names(profile_type)}
+
+    def test_every_key_is_explained(self) -> None:
+        lines = EXAMPLE.read_text().splitlines()
+        shared = {"port", "host", "rtp_end", "port_end", "default"}  # explained two lines above
+        spoken = set(Config().profiles["default"].prompt.splitlines())
+        for number, line in enumerate(lines):
+            key, colon, _ = line.strip().partition(":")
+            if line.strip() in spoken or not colon or not key.isidentifier():
+                continue
+            if key not in shared | set(Config.model_fields):
+                assert "#" in line or lines[number - 1].strip().startswith("#"), f"line {number + 1}: {line}"
+
+
+def _paths(data: dict[str, object], above: str = "") -> list[str]:
+    found = []
+    for key, value in data.items():
+        here = f"{above}.{key}" if above else key
+        found += _paths(value, here) if isinstance(value, dict) else [here]
+    return found
+
+
+class TestFile:
+    def test_no_file_means_the_defaults(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert load(None, {}) == Config()
+
+    def test_voicebot_yaml_here_is_found(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        Path("voicebot.yaml").write_text("web: {port: 8999}")
+        assert load(None, {}).web.port == 8999
+
+    def test_a_file_that_is_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(
+            ConfigError, match=r"nowhere\.yaml: No such file or directory: name the file with -c"
+        ):
+            load(tmp_path / "nowhere.yaml", {})
+
+    def test_a_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigError, match="Is a directory"):
+            load(tmp_path, {})
+
+    def test_bytes_that_are_no_text(self, tmp_path: Path) -> None:
+        (tmp_path / "voicebot.yaml").write_bytes(b"web: \xff\xfe")
+        with pytest.raises(ConfigError, match="not a text file"):
+            load(tmp_path / "voicebot.yaml", {})
+
+    def test_sections_with_nothing_in_them_are_the_defaults(self) -> None:
+        assert config("media:\nworkers:\n  stt:\nprofiles:\n") == Config()
+
+
+class TestProblems:
+    def test_all_at_once_in_order_of_their_lines(self) -> None:
+        found = problems(
+            "medai: {}\nmedia:\n  port_start: 70000\n  codec: ulow\n  jitter: {min_ms: 100, max_ms: 90}\n"
+            "calls:\n  max_calls: many\nprofiles:\n  default: {greeting: hello}\n"
+        )
+        assert [line.split(": ")[1] for line in found] == [
+            "medai",
+            "media.port_start",
+            "media.codec",
+            "media.jitter.min_ms",
+            "calls.max_calls",
+            "profiles.default.prompt",
+        ]
+        assert [line.split(":")[0] for line in found] == [
+            "line 1",
+            "line 3",
+            "line 4",
+            "line 5",
+            "line 7",
+            "line 9",
+        ]
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("media: {codek: ulaw}", "media.codek: is not a key here; did you mean `codec`?"),
+            ("web: {zzz: 1}", "web.zzz: is not a key here; known are host, port"),
+            ("media: {codec: ulow}", "is `ulow`; did you mean `ulaw`?"),
+            ("web: {port: 70000}", "web.port: must be at most 65535, is `70000`"),
+            ("web: {port: http}", "web.port: needs a whole number, is `http`"),
+            ("web: []", "web: needs `key: value` lines under it, is a list"),
+            ("ari: {username: 1000}", "ari.username: needs text, is `1000`: put it in quotes"),
+            (
+                "workers: {stt: {language: no}}",
+                "workers.stt.language: needs text, is `false`: put it in quotes",
+            ),
+            ("profiles: {}", "profiles: "),
+            (
+                "profiles: {default: {prompt: x}, 'a b': {prompt: x}}",
+                "profiles.a b: string should match pattern",
+            ),
+            ("profiles: {default: {greeting: x}}", "profiles.default.prompt: is missing (The system prompt"),
+            ("web: {port: 1}\nweb: {port: 2}", "line 2: web: is there twice (first in line 1): keep one"),
+            ("web: [", "not valid YAML: "),
+            ("- web", "must hold `key: value` lines"),
+            (
+                "web: !!python/object:os.system {}",
+                "web: the tag tag:yaml.org,2002:python/object:os.system is not supported",
+            ),
+            ("web: {port: !!python/name:os.system }", "not supported"),
+            ("a: &a [*a]", "too deeply nested"),
+        ],
+    )
+    def test_what_is_said(self, text: str, message: str) -> None:
+        assert message in only_problem(text)
+
+    def test_aliases_that_multiply_end_in_a_message(self) -> None:
+        levels = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"]
+        levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+        assert "too large or too deeply nested" in problems("\n".join(levels))[0]
+
+    def test_endless_nesting_ends_in_a_message(self) -> None:
+        assert "too deep" in only_problem("[" * 20_000)
+
+
+class TestEnvironment:
+    def test_a_whole_value_and_a_part_of_one(self) -> None:
+        made = config("ari: {password: '${PW}', url: 'http://127.0.0.1:${PORT}'}", PW="s3cret", PORT="8088")
+        assert made.ari.password is not None
+        assert made.ari.password.get_secret_value() == "s3cret"
+
+    def test_numbers_are_read_from_it(self) -> None:
+        assert config("web: {port: '${PORT}'}", PORT="8123").web.port == 8123
+
+    def test_a_missing_variable_names_itself_and_the_key(self) -> None:
+        found = only_problem("ari:\n  password: ${ARI_PW}")
+        assert (
+            found
+            == "line 2: ari.password: the environment has no variable ARI_PW: set it, or write the value here"
+        )
+
+    def test_two_dollars_stand_for_one(self) -> None:
+        made = config("profiles: {default: {prompt: 'say $${name} for $5 and $$3'}}")
+        assert made.profiles["default"].prompt == "say ${name} for $5 and $$3"
+
+    @pytest.mark.parametrize("text", ["${", "${}", "${a b}", "${1a}"])
+    def test_half_a_reference_is_told(self, text: str) -> None:
+        assert "needs a variable's name" in only_problem(f"profiles: {{default: {{prompt: '{text}'}}}}")
+
+    def test_values_from_it_and_secrets_are_never_shown(self) -> None:
+        found = problems("ari: {password: 987654}\nweb: {port: '${PORT}'}", {"PORT": "hunter2"})
+        assert "987654" not in str(found)
+        assert "hunter2" not in str(found)
+        assert "hunter2" not in repr(config("ari: {password: hunter2}"))
+
+    def test_the_password_that_up_hands_down(self) -> None:
+        handed = config("", VOICEBOT_ARI_PASSWORD="x1").ari.password
+        assert handed is not None
+        assert handed.get_secret_value() == "x1"
+        own = config("ari: {password: mine}", VOICEBOT_ARI_PASSWORD="x1").ari.password
+        assert own is not None
+        assert own.get_secret_value() == "mine"
+
+
+class TestKeysThatMustAgree:
+    def test_the_address_of_our_own_asterisk_follows_its_port(self) -> None:
+        assert config("asterisk: {http_port: 8099}").ari.url == "http://127.0.0.1:8099"
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            (
+                "media: {port_start: 30001, port_end: 30000}",
+                "media.port_start: must not be more than media.port_end",
+            ),
+            ("media: {port_start: 20000, port_end: 20019}", "has room for 10 calls, calls.max_calls is 20"),
+            ("asterisk: {rtp_start: 10000, rtp_end: 10039}", "has room for 10 calls, calls.max_calls is 20"),
+            ("media: {port_start: 19000}", "19000-20998 overlaps asterisk.rtp_start 10000-19998"),
+            ("asterisk: {sip_port: 10500}", "asterisk.sip_port: lies inside asterisk.rtp_start 10000-19998"),
+            ("web: {port: 8101}", "workers.stt.port: 8101 is also web.port"),
+            ("web: {port: 8088, host: 0.0.0.0}", "asterisk.http_port: 8088 is also web.port"),
+            ("media: {advertise_host: 0.0.0.0}", "media.advertise_host: 0.0.0.0 is no address to send to"),
+            (
+                "media: {bind_host: 0.0.0.0}",
+                "media.advertise_host: is missing while media.bind_host is 0.0.0.0",
+            ),
+            (
+                "media: {endpoint: {pause_ms: 800}}",
+                "must not be more than media.endpoint.end_ms: 800 is more than 700",
+            ),
+            ("ari: {url: 'http://10.0.0.5:8088'}\nmedia: {bind_host: 10.0.0.9}", "brings its own Asterisk"),
+            (
+                "asterisk: {start: false}\nari: {url: 'http://10.0.0.5:8088', password: x}",
+                "media.bind_host: Asterisk at 10.0.0.5 (ari.url) cannot send sound to 127.0.0.1",
+            ),
+            ("asterisk: {start: false}", "ari.password: is missing"),
+            ("profiles: {sales: {prompt: x}}", "profiles: has no `default`"),
+            (
+                "workers: {stt: {url: 'http://a:1'}}",
+                "workers.stt.url: is the address of a worker that runs elsewhere",
+            ),
+            ("workers: {stt: {start: false, url: 'a:1'}}", "workers.stt.url: is no address"),
+            (
+                "workers: {llm: {host: 0.0.0.0}}",
+                "workers.llm.api_key: is missing, and 0.0.0.0 can be reached",
+            ),
+            ("ari: {url: 'http://[::1'}", "ari.url: is no address"),
+        ],
+    )
+    def test_a_contradiction(self, text: str, message: str) -> None:
+        assert message in only_problem(text)
+
+    def test_a_password_in_an_address_is_refused_and_not_shown(self) -> None:
+        found = only_problem("ari: {url: 'http://me:hunter2@127.0.0.1:8088'}")
+        assert "write those as ari.username and ari.password" in found
+        assert "hunter2" not in found
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "asterisk: {start: false, rtp_start: 20000, rtp_end: 20100}\nari: {password: x}",  # not ours
+            "workers: {stt: {start: false, port: 8080}}",  # nobody listens
+            "workers: {tts: {host: 10.0.0.1, api_key: s}}",
+            "web: {port: 8101, host: 10.0.0.1}",  # another address
+            "media: {bind_host: 0.0.0.0, advertise_host: 10.0.0.9}",
+            "media: {port_start: 20000, port_end: 20038}",  # 20 even ports for 20 calls
+        ],
+    )
+    def test_what_only_looks_like_one(self, text: str) -> None:
+        config(text)
