@@ -1,0 +1,95 @@
+"""What the media of a call has to say: facts with their instants, no behaviour.
+
+`at`, `started` and `ended` are seconds of the clock that `now` came from.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """What the caller said without a long pause.
+
+    `pcm` begins with the pre-roll and ends about 200 ms after the last voiced sample. `started` and `ended`
+    are the instants of the first and the last voiced sample. `voiced_ms` leaves out the pauses inside.
+    """
+
+    number: int
+    pcm: bytes = field(repr=False)
+    started: float
+    ended: float
+    voiced_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStarted:
+    """The caller certainly speaks; they began a little before `at`."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechPaused:
+    """The caller may have finished: time for work that can be thrown away."""
+
+    at: float
+    utterance: Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechResumed:
+    """They had not: the utterance goes on."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechEnded:
+    """The caller has finished."""
+
+    at: float
+    utterance: Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class PlayoutStarted:
+    """The first sound of a turn goes out."""
+
+    turn: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlayoutFinished:
+    """The last sample of a turn has gone out, or the turn ended without any."""
+
+    turn: int
+    at: float
+
+
+EndpointEvent = SpeechStarted | SpeechPaused | SpeechResumed | SpeechEnded
+PlayoutEvent = PlayoutStarted | PlayoutFinished
+
+
+@dataclass(frozen=True, slots=True)
+class MediaTimeout:
+    """No sound came from Asterisk for too long: none at all (`first_packet`), or none any more
+    (`stopped`).
+    """
+
+    at: float
+    kind: Literal["first_packet", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class MediaFailed:
+    """A bug in the handling of this call's sound; `error` is the name of the exception. Reported once a
+    call.
+    """
+
+    at: float
+    error: str
+
+
+MediaEvent = EndpointEvent | PlayoutEvent | MediaTimeout | MediaFailed
