@@ -16,12 +16,16 @@ class WorkerSettings(Settings):
     """What all three workers share."""
 
     start: bool = Field(True, description="Start it with `voicebot up`; false: it runs elsewhere, at `url`.")
-    url: str | None = Field(None, description="Address of a worker that runs elsewhere, e.g. http://10.0.0.5:8103.")
+    url: str | None = Field(
+        None, description="Address of a worker that runs elsewhere, e.g. http://10.0.0.5:8103."
+    )
     host: str = Field("127.0.0.1", description="Address the worker listens on.")
     port: Port
     device: str = Field("cpu", description="cpu, cuda:0, cuda:1, ...")
     threads: int = Field(1, ge=1, le=256, description="CPU threads of this worker's model.")
-    api_key: SecretStr | None = Field(None, description="Asked of every client; write ${NAME} to take it from the environment.")
+    api_key: SecretStr | None = Field(
+        None, description="Asked of clients; ${NAME} takes it from the environment."
+    )
 
     @property
     def base_url(self) -> str:
@@ -31,8 +35,8 @@ class WorkerSettings(Settings):
 
 class SttSettings(WorkerSettings):
     port: Port = 8101
-    model: str = Field("whisper-base", description="A name from `gpu_workers/models`, or a folder with a CTranslate2 Whisper.")
-    compute_type: str = Field("int8", description="CTranslate2 compute type: int8 on a CPU, float16 or int8_float16 on a GPU.")
+    model: str = Field("whisper-base", description="A known name, or a folder with a CTranslate2 Whisper.")
+    compute_type: str = Field("int8", description="int8 on a CPU, float16 or int8_float16 on a GPU.")
     copies: int = Field(1, ge=1, le=16, description="Copies of the model that decode side by side.")
     language: str | None = Field("en", description="Spoken language; null: recognised by the model.")
     queue_limit: int = Field(64, ge=1, description="More waiting requests than this are refused with 429.")
@@ -40,8 +44,12 @@ class SttSettings(WorkerSettings):
 
 class LlmSettings(WorkerSettings):
     port: Port = 8102
-    engine: Literal["auto", "vllm", "llama"] = Field("auto", description="auto: vllm on a cuda device, llama (xllamacpp) on the CPU.")
-    model: str = Field("qwen2.5-1.5b", description="A name from `gpu_workers/models`, a GGUF file (llama) or a folder or hub name (vllm).")
+    engine: Literal["auto", "vllm", "llama"] = Field(
+        "auto", description="auto: vllm on cuda, llama on the CPU."
+    )
+    model: str = Field(
+        "qwen2.5-1.5b", description="A known name, a GGUF file (llama), or a folder or hub name (vllm)."
+    )
     threads: int = Field(2, ge=1, le=256)
     context_tokens: int = Field(4096, ge=512, description="Longest conversation, prompt and answer together.")
     parallel: int = Field(4, ge=1, le=256, description="Answers written side by side.")
@@ -50,7 +58,9 @@ class LlmSettings(WorkerSettings):
 
 class TtsSettings(WorkerSettings):
     port: Port = 8103
-    voice: str = Field("joe", description="A name from `gpu_workers/models`, or a Piper .onnx file with its .onnx.json beside it.")
+    voice: str = Field(
+        "joe", description="A known name, or a Piper .onnx file with its .onnx.json beside it."
+    )
     queue_limit: int = Field(64, ge=1, description="More waiting requests than this are refused with 429.")
 
 

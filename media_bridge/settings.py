@@ -24,7 +24,9 @@ class VoiceSettings(Settings):
 
     gate_mode: int = Field(2, ge=0, le=3, description="webrtcvad aggressiveness of the cheap first gate.")
     start_probability: float = Field(0.5, gt=0, lt=1, description="Silero probability that opens speech.")
-    stop_probability: float = Field(0.35, gt=0, lt=1, description="Silero probability below which speech fades.")
+    stop_probability: float = Field(
+        0.35, gt=0, lt=1, description="Silero probability below which speech fades."
+    )
     start_ms: int = Field(96, ge=32, le=500, description="Speech this long opens an utterance.")
     start_speaking_ms: int = Field(160, ge=32, le=800, description="The same while the bot is speaking.")
     pre_roll_ms: int = Field(400, ge=0, le=2000, description="Sound kept from before speech was certain.")
@@ -34,7 +36,7 @@ class EndpointSettings(Settings):
     """When the caller has finished."""
 
     pause_ms: int = Field(200, ge=60, le=1000, description="Silence after which work on the answer begins.")
-    end_ms: int = Field(700, ge=100, le=5000, description="Silence that ends the turn when nothing is known of the words.")
+    end_ms: int = Field(700, ge=100, le=5000, description="Silence that ends a turn of unknown words.")
     max_utterance_ms: int = Field(30_000, ge=1000, le=120_000, description="A longer utterance is cut here.")
 
 
@@ -43,11 +45,15 @@ class MediaSettings(Settings):
 
     codec: Codec = Field("ulaw", description="What Asterisk and the bot send each other.")
     bind_host: str = Field("127.0.0.1", description="The address our RTP sockets are opened on.")
-    advertise_host: str | None = Field(None, description="The address Asterisk sends to; bind_host if not given.")
+    advertise_host: str | None = Field(
+        None, description="The address Asterisk sends to; bind_host if not given."
+    )
     port_start: Port = Field(20000, description="First UDP port for RTP (even ports are used).")
     port_end: Port = Field(20998, description="Last UDP port for RTP.")
-    port_quarantine_s: float = Field(10.0, ge=0, description="A used port rests this long, so late packets reach nobody.")
-    first_packet_s: float = Field(10.0, gt=0, description="A call without any sound from Asterisk ends after this.")
+    port_quarantine_s: float = Field(10.0, ge=0, description="A used port rests this long (late packets).")
+    first_packet_s: float = Field(
+        10.0, gt=0, description="A call without any sound from Asterisk ends after this."
+    )
     media_timeout_s: float = Field(15.0, gt=0, description="A call whose sound stopped ends after this.")
     jitter: JitterSettings = JitterSettings()
     voice: VoiceSettings = VoiceSettings()

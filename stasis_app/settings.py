@@ -15,12 +15,20 @@ class Settings(BaseModel):
 class AriSettings(Settings):
     """The `ari:` part of voicebot.yaml."""
 
-    url: str = Field("http://127.0.0.1:8088", pattern=r"^https?://[^/]+(/.*)?$", description="Asterisk's HTTP server.")
+    url: str = Field(
+        "http://127.0.0.1:8088", pattern=r"^https?://[^/]+(/.*)?$", description="Asterisk's HTTP server."
+    )
     username: str = Field("voicebot", min_length=1, description="A user of ari.conf.")
-    password: SecretStr | None = Field(None, description="Its password; write ${NAME} to take it from the environment.")
-    app: str = Field("voicebot", pattern=r"^[A-Za-z0-9_.-]+$", description="The name in the dialplan's Stasis().")
+    password: SecretStr | None = Field(
+        None, description="Its password; ${NAME} takes it from the environment."
+    )
+    app: str = Field(
+        "voicebot", pattern=r"^[A-Za-z0-9_.-]+$", description="The name in the dialplan's Stasis()."
+    )
     request_timeout_s: float = Field(2.0, gt=0, description="No answer to a request within this: it failed.")
-    heartbeat_s: float = Field(5.0, gt=0, description="How often the event socket is asked for a sign of life.")
+    heartbeat_s: float = Field(
+        5.0, gt=0, description="How often the event socket is asked for a sign of life."
+    )
 
 
 class CallSettings(Settings):
@@ -53,12 +61,14 @@ class Profile(Settings):
 
     prompt: str = Field(min_length=1, description="The system prompt: who the bot is and what it knows.")
     greeting: str = Field("", description="Said first; empty: the bot waits for the caller.")
-    language: str | None = Field(None, description="Spoken language for the recogniser; the STT worker's own if not given.")
+    language: str | None = Field(None, description="Spoken language; the STT worker's own if not given.")
     voice: str | None = Field(None, description="A voice of the TTS worker; its own if not given.")
     phrases: Phrases = Phrases()
-    no_input_s: float = Field(8.0, gt=0, description="Silence from the caller after which the bot asks, then says goodbye.")
+    no_input_s: float = Field(8.0, gt=0, description="Silence after which the bot asks, then says goodbye.")
     no_input_prompts: int = Field(2, ge=0, le=5, description="How often it asks before it says goodbye.")
-    filler_s: float = Field(2.5, gt=0, description="An answer later than this is bridged by the filler phrase.")
+    filler_s: float = Field(
+        2.5, gt=0, description="An answer later than this is bridged by the filler phrase."
+    )
     answer_timeout_s: float = Field(8.0, gt=0, description="An answer later than this becomes the apology.")
     max_answer_chars: int = Field(600, ge=40, description="A longer answer is cut at a sentence.")
     temperature: float = Field(0.2, ge=0, le=2)
@@ -68,4 +78,4 @@ class Profile(Settings):
 class RecordSettings(Settings):
     """The `records:` part of voicebot.yaml."""
 
-    directory: Path | None = Field(None, description="Where call records (JSON lines, no words) are written; none: nowhere.")
+    directory: Path | None = Field(None, description="Where call records are written (no words in them).")

@@ -1,0 +1,252 @@
+"""The call process: takes calls from Asterisk while it is ready, and ends them politely when it is told to stop."""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from media_bridge.plane import MediaPlane
+
+from gpu_workers.client import Health, LlmClient, SttClient, TtsClient, worker_health
+from media_bridge.settings import MediaSettings
+from stasis_app.ari.events import StasisStart
+from stasis_app.ari.link import AriLink
+from stasis_app.call import Call, Switchboard, hand_back
+from stasis_app.metrics import Metrics
+from stasis_app.phrases import PhraseBook
+from stasis_app.settings import AriSettings, CallSettings, Profile, WebSettings
+from stasis_app.transcript import Transcript
+from stasis_app.turn import EndWait
+from stasis_app.web import Readiness, web_server
+
+log = logging.getLogger(__name__)
+
+_HEALTH_EVERY_S = 2.0
+_GOODBYE_S = 12.0
+_LAG_EVERY_S = 0.25
+_LAG_WINDOW = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """All that `run` is told. `workers` are the base addresses by name; `made_by` names the TTS voice model."""
+
+    ari: AriSettings
+    media: MediaSettings
+    calls: CallSettings
+    web: WebSettings
+    profiles: Mapping[str, Profile]
+    stt: SttClient
+    llm: LlmClient
+    tts: TtsClient
+    end_wait: EndWait
+    phrases_dir: Path
+    made_by: str
+    transcript: Path | None = None
+
+
+@dataclass(slots=True)
+class _Running:
+    """The calls of now, by the caller's channel id."""
+
+    calls: dict[str, Call] = field(default_factory=dict)
+    draining: bool = False
+
+
+class Application:
+    """Admission, calls, readiness and drain."""
+
+    def __init__(self, setup: Setup, board: Switchboard, group: asyncio.TaskGroup, instance: str) -> None:
+        self._setup = setup
+        self._board = board
+        self._group = group
+        self._instance = instance
+        self._running = _Running()
+        self._workers: dict[str, Health] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    # --- admission ---
+
+    def on_call(self, start: StasisStart) -> None:
+        """A caller has entered our Stasis application."""
+        reason = self._refusal(start)
+        if reason:
+            log.info("a call is handed back to the dialplan: %s", reason)
+            self._group.create_task(hand_back(self._board, start.channel.id, reason))
+            return
+        profile = self._setup.profiles[_profile_name(start.args)]
+        call = Call(start, f"{self._instance}-{secrets.token_hex(4)}", profile, self._board)
+        self._running.calls[start.channel.id] = call
+        self._idle.clear()
+        self._group.create_task(self._carry(start.channel.id, call))
+
+    def _refusal(self, start: StasisStart) -> str | None:
+        """The word for VOICEBOT_REASON, or None when the call is taken."""
+        if self._running.draining:
+            return "draining"
+        if len(self._running.calls) >= self._setup.calls.max_calls:
+            return "busy"
+        name = _profile_name(start.args)
+        profile = self._setup.profiles.get(name)
+        if profile is None:
+            log.error(
+                "no profile %r in voicebot.yaml (there are: %s)",
+                name,
+                ", ".join(sorted(self._setup.profiles)),
+            )
+            return "unknown_profile"
+        if not self._board.phrases.knows(profile):
+            return "not_ready"
+        return None
+
+    async def _carry(self, channel_id: str, call: Call) -> None:
+        metrics = self._board.metrics
+        metrics.calls.inc()
+        log.info("call %s begins", call.call_id)
+        cause = "defect"
+        timer = asyncio.get_running_loop().call_later(self._setup.calls.max_call_s, call.end_politely)
+        try:
+            cause = await call.run()
+        except Exception:
+            log.exception("call %s ended by a defect", call.call_id)
+            metrics.defects.labels("call").inc()
+            await hand_back(self._board, channel_id, "defect")
+        finally:
+            timer.cancel()
+            metrics.calls.dec()
+            metrics.calls_ended.labels(cause).inc()
+            log.info("call %s ended: %s", call.call_id, cause)
+            del self._running.calls[channel_id]
+            if not self._running.calls:
+                self._idle.set()
+
+    # --- readiness ---
+
+    def readiness(self) -> Readiness:
+        """What /ready says: each part and why it is not ready."""
+        parts = {"asterisk": "" if self._board.link.connected else "no connection to ARI"}
+        for name in ("stt", "llm", "tts"):
+            health = self._workers.get(name)
+            parts[name] = "" if health and health.ready else (health.detail if health else "not asked yet")
+        known = all(map(self._board.phrases.knows, self._setup.profiles.values()))
+        parts["phrases"] = "" if known else "greetings and apologies are not made yet"
+        parts["calls"] = "draining" if self._running.draining else ""
+        return Readiness(parts=parts, calls=len(self._running.calls), max_calls=self._setup.calls.max_calls)
+
+    async def watch_workers(self) -> None:
+        clients = {"stt": self._setup.stt, "llm": self._setup.llm, "tts": self._setup.tts}
+        while True:
+            states = await asyncio.gather(*(worker_health(client) for client in clients.values()))
+            self._workers = dict(zip(clients, states, strict=True))
+            await asyncio.sleep(_HEALTH_EVERY_S)
+
+    async def watch_lag(self) -> None:
+        """Keep the longest lateness of the loop over the last 5 s as a metric (fault A17)."""
+        lags = [0.0] * _LAG_WINDOW
+        while True:
+            due = time.monotonic() + _LAG_EVERY_S
+            await asyncio.sleep(_LAG_EVERY_S)
+            lags = [*lags[1:], time.monotonic() - due]
+            self._board.metrics.loop_lag.set(max(lags))
+
+    # --- the end ---
+
+    async def drain(self) -> None:
+        """No new calls; running ones may finish within `calls.drain_s`, then they hear the goodbye."""
+        self._running.draining = True
+        if not await self._wait_idle(self._setup.calls.drain_s):
+            log.info("drain: %d calls get their goodbye", len(self._running.calls))
+            for call in self._running.calls.values():
+                call.end_politely()
+            await self._wait_idle(_GOODBYE_S)
+
+    async def _wait_idle(self, limit_s: float) -> bool:
+        try:
+            async with asyncio.timeout(limit_s):
+                await self._idle.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+def _profile_name(args: tuple[str, ...]) -> str:
+    """Stasis(voicebot,profile=NAME) -> NAME; without one: default."""
+    named = [arg.removeprefix("profile=") for arg in args if arg.startswith("profile=")]
+    return named[0] if named else "default"
+
+
+async def run(setup: Setup, stop: asyncio.Event, started: Callable[[], None] = lambda: None) -> None:
+    """Take calls until `stop` is set (then drain), or until Asterisk refuses us for good.
+
+    Raises AriRefused, AppTaken, MediaError (no port), OSError (the web port is in use).
+    """
+    async with _application(setup) as (application, link):
+        started()
+        await _first_of(link.run(), stop.wait())
+        await application.drain()
+
+
+@asynccontextmanager
+async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink]]:
+    instance = secrets.token_hex(3)
+    metrics = Metrics()
+    async with AsyncExitStack() as stack:
+        transcript = stack.enter_context(Transcript(setup.transcript))
+        phrases = PhraseBook(setup.tts, setup.phrases_dir, setup.made_by)
+        plane = await stack.enter_async_context(MediaPlane(setup.media))
+        group = await stack.enter_async_context(_cancelled_at_exit())
+        calls: list[Application] = []
+        link = await stack.enter_async_context(
+            AriLink(
+                setup.ari,
+                instance,
+                on_call=lambda start: calls[0].on_call(start),
+                on_state=lambda connected: metrics.ari_connected.set(connected),
+            )
+        )
+        board = Switchboard(
+            link, plane, setup.stt, setup.llm, setup.tts, phrases, metrics, transcript, setup.end_wait
+        )
+        application = Application(setup, board, group, instance)
+        calls.append(application)
+        await stack.enter_async_context(web_server(setup.web, application.readiness, metrics.registry))
+        group.create_task(phrases.learn(list(setup.profiles.values())))
+        group.create_task(application.watch_workers())
+        group.create_task(application.watch_lag())
+        yield application, link
+
+
+@asynccontextmanager
+async def _cancelled_at_exit() -> AsyncIterator[asyncio.TaskGroup]:
+    """A TaskGroup whose tasks do not outlive the block."""
+    async with asyncio.TaskGroup() as outer:
+        holder: asyncio.Future[asyncio.TaskGroup] = asyncio.get_running_loop().create_future()
+
+        async def hold() -> None:
+            async with asyncio.TaskGroup() as inner:
+                holder.set_result(inner)
+                await asyncio.Event().wait()
+
+        keeper = outer.create_task(hold())
+        try:
+            yield await holder
+        finally:
+            keeper.cancel()
+
+
+async def _first_of(*work: Awaitable[object]) -> None:
+    """Wait for the first to finish, cancel the others, raise what the first raised."""
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    for task in done:
+        task.result()

@@ -1,0 +1,501 @@
+"""The conversation machine: what the bot does next, as a pure table.
+
+Two rules. Every transition is in `TABLE` and nowhere else; a pair that is missing there means "nothing happens".
+And the machine has no clock, no words and no sound: timers are commands that come back as events, utterances are
+passed on unread.
+
+Work on an answer begins at the caller's first pause (`Prepare`), waits in front of playout, and is either let out
+(`Release`) when the turn has ended or thrown away (`Discard`) when the caller goes on.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Any
+
+from media_bridge.events import Utterance
+
+
+class Phase(Enum):
+    CONNECTING = auto()
+    LISTENING = auto()
+    HEARING = auto()  # the caller speaks, or pauses within a turn
+    THINKING = auto()  # a turn of the bot is released and not heard yet
+    SPEAKING = auto()
+    CHECKING = auto()  # the caller speaks over the bot, whose playout is paused
+    JUDGING = auto()  # that speech paused: was it meant for the bot?
+    JUDGING_LATE = auto()  # and its turn has ended before the verdict
+    CLOSING = auto()
+    ENDED = auto()
+
+
+class Saying(Enum):
+    """What a turn of the bot is made of."""
+
+    GREETING = auto()
+    ANSWER = auto()
+    STILL_THERE = auto()
+    APOLOGY = auto()
+    GOODBYE = auto()
+    TROUBLE = auto()
+
+
+# --- events ---
+
+
+@dataclass(frozen=True, slots=True)
+class MediaReady:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStarted:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechPaused:
+    utterance: Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechResumed:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechEnded:
+    utterance: Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class PlayoutStarted:
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlayoutFinished:
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class NothingSaid:
+    """The caller's sound had no words, or the turn had nothing to say."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFailed:
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class GoodbyeWanted:
+    """The turn found that the talk is over; a turn never ends its own call."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptionLasts:
+    """The caller has spoken over the bot for so long that it is no cough."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptionJudged:
+    turn: int
+    utterance: Utterance
+    meant: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NoInput:
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallLimit:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ClosingLimit:
+    """The goodbye took too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallerGone:
+    cause: str
+
+
+Event = (
+    MediaReady
+    | SpeechStarted
+    | SpeechPaused
+    | SpeechResumed
+    | SpeechEnded
+    | PlayoutStarted
+    | PlayoutFinished
+    | NothingSaid
+    | TurnFailed
+    | GoodbyeWanted
+    | InterruptionLasts
+    | InterruptionJudged
+    | NoInput
+    | CallLimit
+    | ClosingLimit
+    | CallerGone
+)
+
+
+# --- commands ---
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Speak a ready phrase as turn `turn`."""
+
+    turn: int
+    saying: Saying
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """Begin to answer `utterance` as turn `turn`, held in front of playout."""
+
+    turn: int
+    utterance: Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The caller has finished: the prepared turn may be heard and remembered."""
+
+    turn: int
+    utterance: Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """Throw a prepared turn away; nothing of it was heard or is remembered."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Stop a released turn, flush playout and remember what was heard."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """A turn was played to its end."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class PausePlayout:
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResumePlayout:
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Find out whether this speech, over a bot in phase `over`, was meant for it; answered by `InterruptionJudged`."""
+
+    turn: int
+    utterance: Utterance
+    over: Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """The words of this utterance belong to the next answer, together with what follows."""
+
+    utterance: Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class WatchInterruption:
+    """Answered by `InterruptionLasts` when the speech goes on."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitInput:
+    """Start the no-input timer; answered by `NoInput` unless the caller speaks."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class LimitClosing:
+    """Answered by `ClosingLimit`."""
+
+
+@dataclass(frozen=True, slots=True)
+class HangUp:
+    cause: str
+
+
+Command = (
+    Say
+    | Prepare
+    | Release
+    | Discard
+    | Cancel
+    | Remember
+    | PausePlayout
+    | ResumePlayout
+    | Judge
+    | Keep
+    | WatchInterruption
+    | AwaitInput
+    | LimitClosing
+    | HangUp
+)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    phase: Phase = Phase.CONNECTING
+    turn: int = 0  # the number of the live turn, or of the last one
+    saying: Saying = Saying.GREETING  # what the live turn is made of
+    prepared: int | None = None  # a turn being made ahead, while the caller pauses
+    interrupted: Phase = Phase.SPEAKING  # where a false interruption goes back to
+    prompts: int = 0  # "are you still there?" in a row
+    failures: int = 0  # failed answers in a row
+    max_prompts: int = 2
+    max_failures: int = 2
+
+
+Step = tuple[State, tuple[Command, ...]]
+
+
+def step(state: State, event: Event) -> Step:
+    """The next state, and what to do about it, in order."""
+    turn = getattr(event, "turn", None)
+    if turn is not None and turn not in (state.turn, state.prepared):
+        return state, ()  # stale: that turn is no longer live
+    handler = TABLE.get((state.phase, type(event)))
+    return handler(state, event) if handler else (state, ())
+
+
+# --- transitions ---
+
+
+def _say(state: State, saying: Saying, *before: Command) -> Step:
+    turn = _next_turn(state)
+    said = replace(state, phase=Phase.THINKING, turn=turn, saying=saying, prepared=None)
+    return said, (*before, Say(turn, saying))
+
+
+def _close(state: State, saying: Saying, *before: Command) -> Step:
+    said, commands = _say(state, saying, *before)
+    return replace(said, phase=Phase.CLOSING), (*commands, LimitClosing())
+
+
+def _next_turn(state: State) -> int:
+    return max(state.turn, state.prepared or 0) + 1
+
+
+def _drop(state: State) -> tuple[Command, ...]:
+    """What stops everything that is being made or heard."""
+    live = state.phase in _BOT_HAS_THE_TURN
+    cancel: tuple[Command, ...] = (Cancel(state.turn),) if live else ()
+    return cancel if state.prepared is None else (*cancel, Discard(state.prepared))
+
+
+def _greet(state: State, _: Event) -> Step:
+    return _say(state, Saying.GREETING)
+
+
+def _hear(state: State, _: Event) -> Step:
+    return replace(state, phase=Phase.HEARING), ()
+
+
+def _prepare(state: State, event: SpeechPaused) -> Step:
+    turn = _next_turn(state)
+    before = () if state.prepared is None else (Discard(state.prepared),)
+    return replace(state, prepared=turn), (*before, Prepare(turn, event.utterance))
+
+
+def _go_on_hearing(state: State, _: Event) -> Step:
+    if state.prepared is None:
+        return state, ()
+    # the number is spent: a late event of the discarded turn must stay stale
+    return replace(state, turn=state.prepared, prepared=None), (Discard(state.prepared),)
+
+
+def _answer(state: State, event: SpeechEnded) -> Step:
+    if state.prepared is None:
+        prepared, commands = _prepare(state, SpeechPaused(event.utterance))
+    else:
+        prepared, commands = state, ()
+    turn = prepared.prepared or 0
+    released = replace(prepared, phase=Phase.THINKING, turn=turn, saying=Saying.ANSWER, prepared=None)
+    return released, (*commands, Release(turn, event.utterance))
+
+
+def _start_speaking(state: State, _: Event) -> Step:
+    prompts = 0 if state.saying is Saying.ANSWER else state.prompts
+    return replace(state, phase=Phase.SPEAKING, prompts=prompts), ()
+
+
+def _listen(state: State, _: Event) -> Step:
+    return replace(state, phase=Phase.LISTENING), (Cancel(state.turn), AwaitInput(state.turn))
+
+
+def _finish_speaking(state: State, _: Event) -> Step:
+    failures = 0 if state.saying is Saying.ANSWER else state.failures
+    listening = replace(state, phase=Phase.LISTENING, failures=failures)
+    return listening, (Remember(state.turn), AwaitInput(state.turn))
+
+
+def _fail(state: State, _: Event) -> Step:
+    failed = replace(state, failures=state.failures + 1)
+    if state.saying is Saying.ANSWER and failed.failures < state.max_failures:
+        return _say(failed, Saying.APOLOGY, Cancel(state.turn))
+    if state.saying in (Saying.GREETING, Saying.STILL_THERE):
+        # a caller who was not greeted can still be heard and answered
+        return replace(failed, phase=Phase.LISTENING), (Cancel(state.turn), AwaitInput(state.turn))
+    return _close(failed, Saying.TROUBLE, Cancel(state.turn))
+
+
+def _fail_ahead(state: State, event: TurnFailed | NothingSaid) -> Step:
+    """A turn made ahead failed: it is made again when the caller has finished."""
+    if event.turn != state.prepared:
+        return state, ()
+    return replace(state, turn=event.turn, prepared=None), (Discard(event.turn),)
+
+
+def _check(state: State, _: Event) -> Step:
+    checking = replace(state, phase=Phase.CHECKING, interrupted=state.phase)
+    return checking, (PausePlayout(state.turn), WatchInterruption(state.turn))
+
+
+def _judge(state: State, event: SpeechPaused) -> Step:
+    return replace(state, phase=Phase.JUDGING), (Judge(state.turn, event.utterance, state.interrupted),)
+
+
+def _judge_at_end(state: State, event: SpeechEnded) -> Step:
+    return replace(state, phase=Phase.JUDGING_LATE), (Judge(state.turn, event.utterance, state.interrupted),)
+
+
+def _check_again(state: State, _: Event) -> Step:
+    return replace(state, phase=Phase.CHECKING), (WatchInterruption(state.turn),)
+
+
+def _end_before_verdict(state: State, _: Event) -> Step:
+    return replace(state, phase=Phase.JUDGING_LATE), ()
+
+
+def _yield_turn(state: State, _: Event) -> Step:
+    return replace(state, phase=Phase.HEARING), (Cancel(state.turn),)
+
+
+def _nothing_to_resume(state: State, _: Event) -> Step:
+    """What was interrupted turned out to have no words: there is nothing to go back to."""
+    return replace(state, interrupted=Phase.LISTENING), ()
+
+
+def _go_back(state: State) -> Step:
+    back = replace(state, phase=state.interrupted)
+    if state.interrupted is Phase.LISTENING:
+        return back, (Cancel(state.turn), AwaitInput(state.turn))
+    return back, (ResumePlayout(state.turn),)
+
+
+def _verdict(state: State, event: InterruptionJudged) -> Step:
+    if not event.meant:
+        return _go_back(state)
+    prepared, commands = _prepare(replace(state, phase=Phase.HEARING), SpeechPaused(event.utterance))
+    return prepared, (Cancel(state.turn), *commands)
+
+
+def _verdict_after_end(state: State, event: InterruptionJudged) -> Step:
+    if not event.meant:
+        return _go_back(state)
+    answered, commands = _answer(replace(state, phase=Phase.HEARING), SpeechEnded(event.utterance))
+    return answered, (Cancel(state.turn), *commands)
+
+
+def _verdict_while_speaking_on(state: State, event: InterruptionJudged) -> Step:
+    if not event.meant:
+        return state, ()
+    return replace(state, phase=Phase.HEARING), (Cancel(state.turn), Keep(event.utterance))
+
+
+def _no_input(state: State, _: Event) -> Step:
+    if state.prompts >= state.max_prompts:
+        return _close(state, Saying.GOODBYE)
+    return _say(replace(state, prompts=state.prompts + 1), Saying.STILL_THERE)
+
+
+def _goodbye(state: State, _: Event) -> Step:
+    return _close(state, Saying.GOODBYE, *_drop(state))
+
+
+def _hang_up(state: State, _: Event) -> Step:
+    return replace(state, phase=Phase.ENDED), (Cancel(state.turn), HangUp("normal"))
+
+
+def _gone(state: State, _: Event) -> Step:
+    return replace(state, phase=Phase.ENDED, prepared=None), _drop(state)
+
+
+_INTERRUPTIBLE = {Phase.THINKING, Phase.SPEAKING, Phase.CHECKING, Phase.JUDGING, Phase.JUDGING_LATE}
+_BOT_HAS_THE_TURN = {*_INTERRUPTIBLE, Phase.CLOSING}
+_TALKING = {*Phase} - {Phase.CONNECTING, Phase.CLOSING, Phase.ENDED}
+
+TABLE: dict[tuple[Phase, type[Event]], Callable[[State, Any], Step]] = {
+    (Phase.CONNECTING, MediaReady): _greet,
+    (Phase.LISTENING, SpeechStarted): _hear,
+    (Phase.LISTENING, NoInput): _no_input,
+    (Phase.HEARING, SpeechPaused): _prepare,
+    (Phase.HEARING, SpeechResumed): _go_on_hearing,
+    (Phase.HEARING, SpeechEnded): _answer,
+    (Phase.HEARING, TurnFailed): _fail_ahead,
+    (Phase.HEARING, NothingSaid): _fail_ahead,
+    (Phase.THINKING, SpeechStarted): _check,
+    (Phase.THINKING, PlayoutStarted): _start_speaking,
+    (Phase.THINKING, PlayoutFinished): _finish_speaking,
+    (Phase.THINKING, NothingSaid): _listen,
+    (Phase.THINKING, TurnFailed): _fail,
+    (Phase.SPEAKING, SpeechStarted): _check,
+    (Phase.SPEAKING, PlayoutFinished): _finish_speaking,
+    (Phase.SPEAKING, TurnFailed): _fail,
+    (Phase.CHECKING, SpeechPaused): _judge,
+    (Phase.CHECKING, SpeechEnded): _judge_at_end,
+    (Phase.CHECKING, InterruptionLasts): _yield_turn,
+    (Phase.CHECKING, InterruptionJudged): _verdict_while_speaking_on,
+    (Phase.CHECKING, NothingSaid): _yield_turn,
+    (Phase.CHECKING, TurnFailed): _yield_turn,
+    (Phase.JUDGING, SpeechResumed): _check_again,
+    (Phase.JUDGING, SpeechEnded): _end_before_verdict,
+    (Phase.JUDGING, InterruptionJudged): _verdict,
+    (Phase.JUDGING, NothingSaid): _nothing_to_resume,
+    (Phase.JUDGING, TurnFailed): _fail,
+    (Phase.JUDGING_LATE, SpeechStarted): _check_again,
+    (Phase.JUDGING_LATE, InterruptionJudged): _verdict_after_end,
+    (Phase.JUDGING_LATE, NothingSaid): _nothing_to_resume,
+    (Phase.JUDGING_LATE, TurnFailed): _fail,
+    (Phase.CLOSING, PlayoutFinished): _hang_up,
+    (Phase.CLOSING, NothingSaid): _hang_up,
+    (Phase.CLOSING, TurnFailed): _hang_up,
+    (Phase.CLOSING, ClosingLimit): _hang_up,
+    **{(phase, GoodbyeWanted): _goodbye for phase in _INTERRUPTIBLE},
+    **{(phase, CallLimit): _goodbye for phase in _TALKING},
+    **{(phase, CallerGone): _gone for phase in {*Phase} - {Phase.ENDED}},
+}

@@ -1,0 +1,42 @@
+"""What the caller said: utterances to words, each recognised once however often it is asked for."""
+
+import asyncio
+from collections.abc import Sequence
+
+from gpu_workers.client import Priority, SttClient, Transcript
+from media_bridge.events import Utterance
+
+RATE = 8000
+_GAP = bytes(2 * RATE // 5)  # 200 ms of silence between utterances that are read as one
+
+
+class Hearing:
+    """The recogniser of one call. Keeps the newest answers, so that judging and answering share one request."""
+
+    def __init__(self, stt: SttClient, call_id: str, language: str | None) -> None:
+        self._stt = stt
+        self._call_id = call_id
+        self._language = language
+        self._known: dict[tuple[tuple[int, int], ...], Transcript] = {}
+
+    async def words(
+        self, utterances: Sequence[Utterance], priority: Priority, deadline_ms: int
+    ) -> Transcript:
+        """The words of these utterances, read as one. Raises WorkerError."""
+        key = tuple((u.number, len(u.pcm)) for u in utterances)
+        if key not in self._known:
+            transcript = await self._stt.transcribe(
+                _GAP.join(u.pcm for u in utterances),
+                RATE,
+                priority=priority,
+                deadline_ms=deadline_ms,
+                call_id=self._call_id,
+                language=self._language,
+            )
+            self._known = {key: transcript}
+        return self._known[key]
+
+    async def has_words(self, utterance: Utterance, deadline_ms: int) -> str:
+        """The text of one utterance, for a decision that waits for it. Raises WorkerError."""
+        async with asyncio.timeout(deadline_ms / 1000):
+            return (await self.words((utterance,), "final", deadline_ms)).text

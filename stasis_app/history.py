@@ -1,0 +1,58 @@
+"""What was said in a call, as the language model is to remember it: only what was heard."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Role = Literal["system", "user", "assistant"]
+
+CUT_MARK = " ..."
+"""Ends an answer that the caller cut short, so that the model knows its rest was not heard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    role: Role
+    text: str
+
+
+@dataclass(slots=True)
+class History:
+    """The prompt first and never changed (the model's prefix cache lives on that), then the talk in order."""
+
+    prompt: str
+    max_messages: int = 40
+    _messages: list[Message] = field(default_factory=list)
+
+    def caller_said(self, text: str) -> None:
+        """A turn of the caller was released; two in a row without an answer between them are one message."""
+        if self._messages and self._messages[-1].role == "user":
+            text = f"{self._messages.pop().text} {text}"
+        self._messages.append(Message("user", text))
+
+    def bot_said(self, text: str, *, cut: bool) -> None:
+        """`text` is what was heard of a turn of the bot; nothing heard, nothing stored."""
+        if not text:
+            return
+        heard = text + CUT_MARK if cut else text
+        if self._messages and self._messages[-1].role == "assistant":
+            heard = f"{self._messages.pop().text} {heard}"
+        self._messages.append(Message("assistant", heard))
+
+    def messages(self, asked: str = "") -> Sequence[Message]:
+        """The talk so far for the model, with `asked` as the caller's next words without remembering them."""
+        preview = History(self.prompt, self.max_messages, list(self._messages))
+        if asked:
+            preview.caller_said(asked)
+        return (Message("system", self.prompt), *preview._recent())
+
+    def last_answer(self) -> str:
+        return next((m.text for m in reversed(self._messages) if m.role == "assistant"), "")
+
+    def _recent(self) -> Sequence[Message]:
+        """Old messages are dropped half a window at a time, so that the prefix stays the same for many turns."""
+        over = len(self._messages) - self.max_messages
+        if over <= 0:
+            return self._messages
+        half = self.max_messages // 2
+        return self._messages[-(-over // half) * half :]

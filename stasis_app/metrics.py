@@ -1,0 +1,83 @@
+"""The figures of the call process, for Prometheus. One registry per process, made by whoever starts it."""
+
+from dataclasses import dataclass, fields
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+_SECONDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
+
+
+@dataclass(slots=True)
+class TurnTimes:
+    """Instants of one answer on one clock (`time.monotonic()` seconds); None: it did not come to that."""
+
+    speech_end: float | None = None
+    decision: float | None = None
+    stt_done: float | None = None
+    first_token: float | None = None
+    first_sentence: float | None = None
+    first_audio: float | None = None
+    first_packet: float | None = None
+
+    def since_speech_end_ms(self) -> dict[str, int]:
+        """Each stage that was reached, in ms after the caller's last voiced sample."""
+        if self.speech_end is None:
+            return {}
+        stages = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "speech_end"}
+        return {name: round((at - self.speech_end) * 1000) for name, at in stages.items() if at is not None}
+
+
+class Metrics:
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        self.calls = Gauge("voicebot_calls", "Calls running now.", registry=registry)
+        self.calls_ended = Counter(
+            "voicebot_calls_ended", "Calls ended, by cause.", ["cause"], registry=registry
+        )
+        self.calls_refused = Counter(
+            "voicebot_calls_refused",
+            "Calls handed back to the dialplan, by reason.",
+            ["reason"],
+            registry=registry,
+        )
+        self.turns = Counter(
+            "voicebot_turns",
+            "Turns of the bot, by what was said and how it ended.",
+            ["saying", "end"],
+            registry=registry,
+        )
+        self.stage = Histogram(
+            "voicebot_turn_stage_seconds",
+            "Time from the caller's last voiced sample to each stage of the answer.",
+            ["stage"],
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self.worker_errors = Counter(
+            "voicebot_worker_errors", "Requests to a model worker that failed.", ["worker"], registry=registry
+        )
+        self.interruptions = Counter(
+            "voicebot_interruptions",
+            "Speech over the bot, by what it was taken for.",
+            ["verdict"],
+            registry=registry,
+        )
+        self.rtp = Counter(
+            "voicebot_rtp", "RTP packets of ended calls, by what became of them.", ["kind"], registry=registry
+        )
+        self.ari_connected = Gauge(
+            "voicebot_ari_connected", "1 while the event socket to Asterisk is up.", registry=registry
+        )
+        self.loop_lag = Gauge(
+            "voicebot_loop_lag_seconds", "Longest the event loop was late in the last 5 s.", registry=registry
+        )
+        self.defects = Counter(
+            "voicebot_defects",
+            "Errors that are our own fault, by where they were caught.",
+            ["fence"],
+            registry=registry,
+        )
+
+    def observe(self, times: TurnTimes) -> None:
+        for stage, ms in times.since_speech_end_ms().items():
+            self.stage.labels(stage).observe(max(0, ms) / 1000)

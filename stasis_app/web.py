@@ -1,0 +1,67 @@
+"""The web port of the call process: /live, /ready and /metrics."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from stasis_app.settings import WebSettings
+
+
+class WebPortError(Exception):
+    """The port of /ready and /metrics cannot be opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """`parts`: why each part is not ready, "" when it is."""
+
+    parts: Mapping[str, str]
+    calls: int
+    max_calls: int
+
+    @property
+    def ready(self) -> bool:
+        return not any(self.parts.values())
+
+
+@asynccontextmanager
+async def web_server(
+    settings: WebSettings, readiness: Callable[[], Readiness], registry: CollectorRegistry
+) -> AsyncIterator[None]:
+    """Serve until the block ends. Raises WebPortError."""
+
+    async def live(_: web.Request) -> web.Response:
+        return web.json_response({"live": True})
+
+    async def ready(_: web.Request) -> web.Response:
+        now = readiness()
+        body = {
+            "ready": now.ready,
+            "parts": {name: why or "ready" for name, why in now.parts.items()},
+            "calls": now.calls,
+            "max_calls": now.max_calls,
+        }
+        return web.json_response(body, status=200 if now.ready else 503)
+
+    async def metrics(_: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    app = web.Application()
+    app.add_routes([web.get("/live", live), web.get("/ready", ready), web.get("/metrics", metrics)])
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=2)
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, settings.host, settings.port).start()
+        except OSError as error:
+            raise WebPortError(
+                f"The web port {settings.host}:{settings.port} cannot be opened ({error.strerror}): stop what uses it, "
+                "or set web.port in voicebot.yaml to a free one"
+            ) from None
+        yield
+    finally:
+        await runner.cleanup()

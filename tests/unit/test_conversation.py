@@ -1,0 +1,250 @@
+"""The conversation machine, scene by scene."""
+
+from dataclasses import replace
+
+import pytest
+
+from media_bridge.events import Utterance
+from stasis_app import conversation as talk
+from stasis_app.conversation import Phase, Saying, State, step
+
+
+def utterance(number: int = 1) -> Utterance:
+    return Utterance(number=number, pcm=bytes(320), started=1.0, ended=2.0, voiced_ms=800)
+
+
+FIRST, SECOND = utterance(1), utterance(2)
+
+
+def play(state: State, *events: talk.Event) -> tuple[State, list[talk.Command]]:
+    commands: list[talk.Command] = []
+    for event in events:
+        state, more = step(state, event)
+        commands += more
+    return state, commands
+
+
+def speaking(saying: Saying = Saying.ANSWER) -> State:
+    return State(phase=Phase.SPEAKING, turn=3, saying=saying)
+
+
+def test_a_plain_talk() -> None:
+    state, commands = play(
+        State(),
+        talk.MediaReady(),
+        talk.PlayoutStarted(1),
+        talk.PlayoutFinished(1),
+        talk.SpeechStarted(),
+        talk.SpeechPaused(FIRST),
+        talk.SpeechEnded(FIRST),
+        talk.PlayoutStarted(2),
+        talk.PlayoutFinished(2),
+    )
+    assert state.phase is Phase.LISTENING
+    assert commands == [
+        talk.Say(1, Saying.GREETING),
+        talk.Remember(1),
+        talk.AwaitInput(1),
+        talk.Prepare(2, FIRST),
+        talk.Release(2, FIRST),
+        talk.Remember(2),
+        talk.AwaitInput(2),
+    ]
+
+
+def test_a_pause_inside_a_turn_throws_the_prepared_answer_away() -> None:
+    hearing = State(phase=Phase.HEARING, turn=1)
+    state, commands = play(
+        hearing,
+        talk.SpeechPaused(FIRST),
+        talk.SpeechResumed(),
+        talk.SpeechPaused(FIRST),
+        talk.SpeechEnded(FIRST),
+    )
+    assert commands == [
+        talk.Prepare(2, FIRST),
+        talk.Discard(2),
+        talk.Prepare(3, FIRST),
+        talk.Release(3, FIRST),
+    ]
+    assert (state.phase, state.turn) == (Phase.THINKING, 3)
+
+
+def test_an_event_of_a_discarded_turn_is_stale() -> None:
+    hearing = State(phase=Phase.HEARING, turn=1)
+    state, _ = play(hearing, talk.SpeechPaused(FIRST), talk.SpeechResumed(), talk.SpeechPaused(FIRST))
+    assert step(state, talk.TurnFailed(2)) == (state, ())
+
+
+def test_a_turn_that_failed_ahead_is_made_again_at_the_end_of_speech() -> None:
+    hearing = State(phase=Phase.HEARING, turn=1)
+    _, commands = play(hearing, talk.SpeechPaused(FIRST), talk.TurnFailed(2), talk.SpeechEnded(FIRST))
+    assert commands == [
+        talk.Prepare(2, FIRST),
+        talk.Discard(2),
+        talk.Prepare(3, FIRST),
+        talk.Release(3, FIRST),
+    ]
+
+
+def test_speech_over_the_bot_pauses_it_at_once() -> None:
+    state, commands = step(speaking(), talk.SpeechStarted())
+    assert state.phase is Phase.CHECKING
+    assert commands == (talk.PausePlayout(3), talk.WatchInterruption(3))
+
+
+def test_a_cough_resumes() -> None:
+    state, commands = play(
+        speaking(),
+        talk.SpeechStarted(),
+        talk.SpeechPaused(FIRST),
+        talk.InterruptionJudged(3, FIRST, meant=False),
+    )
+    assert state == speaking()
+    assert commands[-2:] == [talk.Judge(3, FIRST, Phase.SPEAKING), talk.ResumePlayout(3)]
+
+
+def test_a_cough_whose_verdict_is_late_resumes() -> None:
+    state, commands = play(
+        speaking(),
+        talk.SpeechStarted(),
+        talk.SpeechPaused(FIRST),
+        talk.SpeechEnded(FIRST),
+        talk.InterruptionJudged(3, FIRST, meant=False),
+    )
+    assert state == speaking()
+    assert commands[-1] == talk.ResumePlayout(3)
+
+
+def test_words_over_the_bot_take_the_turn() -> None:
+    state, commands = play(
+        speaking(),
+        talk.SpeechStarted(),
+        talk.SpeechPaused(FIRST),
+        talk.InterruptionJudged(3, FIRST, meant=True),
+    )
+    assert (state.phase, state.prepared) == (Phase.HEARING, 4)
+    assert commands[-2:] == [talk.Cancel(3), talk.Prepare(4, FIRST)]
+
+
+def test_words_that_ended_before_the_verdict_are_answered() -> None:
+    state, commands = play(
+        speaking(),
+        talk.SpeechStarted(),
+        talk.SpeechPaused(FIRST),
+        talk.SpeechEnded(FIRST),
+        talk.InterruptionJudged(3, FIRST, meant=True),
+    )
+    assert (state.phase, state.turn) == (Phase.THINKING, 4)
+    assert commands[-3:] == [talk.Cancel(3), talk.Prepare(4, FIRST), talk.Release(4, FIRST)]
+
+
+def test_words_before_more_speech_are_kept_for_the_next_answer() -> None:
+    state, commands = play(
+        speaking(),
+        talk.SpeechStarted(),
+        talk.SpeechPaused(FIRST),
+        talk.SpeechEnded(FIRST),
+        talk.SpeechStarted(),
+        talk.InterruptionJudged(3, FIRST, meant=True),
+        talk.SpeechPaused(SECOND),
+    )
+    assert state.phase is Phase.HEARING
+    assert commands[-3:] == [talk.Cancel(3), talk.Keep(FIRST), talk.Prepare(4, SECOND)]
+
+
+def test_lasting_speech_takes_the_turn_without_a_verdict() -> None:
+    state, commands = play(speaking(), talk.SpeechStarted(), talk.InterruptionLasts(3))
+    assert state.phase is Phase.HEARING
+    assert commands[-1] == talk.Cancel(3)
+
+
+def test_a_cough_while_the_answer_is_made_loses_nothing() -> None:
+    thinking = State(phase=Phase.THINKING, turn=2, saying=Saying.ANSWER)
+    state, commands = play(
+        thinking,
+        talk.SpeechStarted(),
+        talk.SpeechPaused(FIRST),
+        talk.InterruptionJudged(2, FIRST, meant=False),
+    )
+    assert state == replace(thinking, interrupted=Phase.THINKING)
+    assert commands[-1] == talk.ResumePlayout(2)
+
+
+@pytest.mark.parametrize("ends", [(), (talk.SpeechEnded(FIRST),)])
+def test_noise_over_a_turn_without_words_leads_back_to_listening(ends: tuple[talk.Event, ...]) -> None:
+    thinking = State(phase=Phase.THINKING, turn=2, saying=Saying.ANSWER)
+    state, commands = play(
+        thinking,
+        talk.SpeechStarted(),
+        talk.SpeechPaused(FIRST),
+        *ends,
+        talk.NothingSaid(2),
+        talk.InterruptionJudged(2, FIRST, meant=False),
+    )
+    assert state.phase is Phase.LISTENING
+    assert commands[-2:] == [talk.Cancel(2), talk.AwaitInput(2)]
+
+
+def test_the_first_failure_is_an_apology_and_the_second_the_end() -> None:
+    thinking = State(phase=Phase.THINKING, turn=2, saying=Saying.ANSWER)
+    state, commands = step(thinking, talk.TurnFailed(2))
+    assert commands == (talk.Cancel(2), talk.Say(3, Saying.APOLOGY))
+    state, _ = play(state, talk.PlayoutStarted(3), talk.PlayoutFinished(3), talk.SpeechStarted())
+    state, commands2 = play(state, talk.SpeechEnded(FIRST), talk.TurnFailed(4))
+    assert state.phase is Phase.CLOSING
+    assert talk.Say(5, Saying.TROUBLE) in commands2
+    state, commands3 = play(state, talk.PlayoutFinished(5))
+    assert state.phase is Phase.ENDED
+    assert commands3[-1] == talk.HangUp("normal")
+
+
+def test_an_answer_that_was_heard_forgives_a_failure() -> None:
+    thinking = State(phase=Phase.SPEAKING, turn=2, saying=Saying.ANSWER, failures=1)
+    state, _ = step(thinking, talk.PlayoutFinished(2))
+    assert state.failures == 0
+
+
+def test_a_failed_greeting_still_listens() -> None:
+    state, _ = play(State(), talk.MediaReady(), talk.TurnFailed(1))
+    assert state.phase is Phase.LISTENING
+
+
+def test_a_silent_caller_is_asked_twice_and_then_told_goodbye() -> None:
+    state = State(phase=Phase.LISTENING, turn=1)
+    said: list[Saying] = []
+    while state.phase is not Phase.ENDED:
+        state, commands = play(
+            state,
+            talk.NoInput(state.turn),
+            talk.PlayoutStarted(state.turn + 1),
+            talk.PlayoutFinished(state.turn + 1),
+        )
+        said += [command.saying for command in commands if isinstance(command, talk.Say)]
+    assert said == [Saying.STILL_THERE, Saying.STILL_THERE, Saying.GOODBYE]
+
+
+def test_noise_does_not_count_as_an_answer_to_are_you_there() -> None:
+    state = State(phase=Phase.LISTENING, turn=4, prompts=2)
+    state, _ = play(state, talk.SpeechStarted(), talk.SpeechEnded(FIRST), talk.NothingSaid(5))
+    assert (state.phase, state.prompts) == (Phase.LISTENING, 2)
+
+
+def test_goodbye_is_said_before_the_line_is_dropped() -> None:
+    thinking = State(phase=Phase.THINKING, turn=2, saying=Saying.ANSWER)
+    state, commands = play(thinking, talk.GoodbyeWanted(2), talk.PlayoutStarted(3), talk.PlayoutFinished(3))
+    assert state.phase is Phase.ENDED
+    assert commands == [
+        talk.Cancel(2),
+        talk.Say(3, Saying.GOODBYE),
+        talk.LimitClosing(),
+        talk.Cancel(3),
+        talk.HangUp("normal"),
+    ]
+
+
+def test_a_caller_who_leaves_stops_what_is_being_made() -> None:
+    hearing = State(phase=Phase.HEARING, turn=1)
+    state, commands = play(hearing, talk.SpeechPaused(FIRST), talk.CallerGone("caller_hung_up"))
+    assert state.phase is Phase.ENDED
+    assert commands[-1] == talk.Discard(2)

@@ -1,0 +1,65 @@
+"""What the model is told of the talk: only what was heard."""
+
+from stasis_app.history import History, Message
+
+PROMPT = Message("system", "You are a shop.")
+
+
+def talk(*turns: str) -> History:
+    history = History(PROMPT.text)
+    for number, text in enumerate(turns):
+        if number % 2:
+            history.bot_said(text, cut=False)
+        else:
+            history.caller_said(text)
+    return history
+
+
+def test_the_prompt_is_first_and_the_talk_in_order() -> None:
+    history = talk("Are you open?", "Yes.")
+    assert history.messages() == (PROMPT, Message("user", "Are you open?"), Message("assistant", "Yes."))
+
+
+def test_an_answer_cut_short_is_marked() -> None:
+    history = talk("What did you say?")
+    history.bot_said("The monthly plan", cut=True)
+    assert history.messages()[-1].text == "The monthly plan ..."
+
+
+def test_nothing_heard_is_nothing_stored_and_both_questions_are_answered_together() -> None:
+    history = talk("I want a bike.")
+    history.bot_said("", cut=True)
+    history.caller_said("A red one.")
+    assert history.messages()[1:] == (Message("user", "I want a bike. A red one."),)
+
+
+def test_a_preview_is_not_remembered() -> None:
+    history = talk("One", "Two")
+    assert history.messages("Three")[-1] == Message("user", "Three")
+    assert history.messages()[-1] == Message("assistant", "Two")
+
+
+def test_a_preview_joins_an_unanswered_question() -> None:
+    history = talk("One")
+    assert history.messages("Two")[-1] == Message("user", "One Two")
+    assert history.messages()[-1] == Message("user", "One")
+
+
+def test_two_phrases_of_the_bot_in_a_row_are_one_message() -> None:
+    history = talk("One", "Two")
+    history.bot_said("Are you still there?", cut=False)
+    assert history.messages()[-1].text == "Two Are you still there?"
+
+
+def test_a_long_talk_forgets_in_steps_so_that_the_prefix_stays() -> None:
+    history = History(PROMPT.text, max_messages=8)
+    starts = set()
+    for number in range(40):
+        history.caller_said(f"q{number}")
+        history.bot_said(f"a{number}", cut=False)
+        messages = history.messages()
+        assert messages[0] == PROMPT
+        assert len(messages) <= 9
+        assert messages[1].role == "user"
+        starts.add(messages[1].text)
+    assert len(starts) < 22
