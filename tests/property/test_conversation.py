@@ -71,7 +71,7 @@ def test_every_turn_that_is_begun_is_ended_once(drawn: list[object]) -> None:
 
 def test_every_phase_has_a_way_out_without_the_caller() -> None:
     """A caller who says and does nothing more is never kept in a state that waits for ever."""
-    own = {
+    own: dict[Phase, set[type[talk.Event]]] = {
         Phase.CONNECTING: {talk.MediaReady},
         Phase.LISTENING: {talk.NoInput},
         Phase.HEARING: {talk.SpeechEnded},

@@ -10,261 +10,45 @@ Work on an answer begins at the caller's first pause (`Prepare`), waits in front
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import Enum, auto
 from typing import Any
 
-from media_bridge.events import Utterance
-
-
-class Phase(Enum):
-    CONNECTING = auto()
-    LISTENING = auto()
-    HEARING = auto()  # the caller speaks, or pauses within a turn
-    THINKING = auto()  # a turn of the bot is released and not heard yet
-    SPEAKING = auto()
-    CHECKING = auto()  # the caller speaks over the bot, whose playout is paused
-    JUDGING = auto()  # that speech paused: was it meant for the bot?
-    JUDGING_LATE = auto()  # and its turn has ended before the verdict
-    CLOSING = auto()
-    ENDED = auto()
-
-
-class Saying(Enum):
-    """What a turn of the bot is made of."""
-
-    GREETING = auto()
-    ANSWER = auto()
-    STILL_THERE = auto()
-    APOLOGY = auto()
-    GOODBYE = auto()
-    TROUBLE = auto()
-
-
-# --- events ---
-
-
-@dataclass(frozen=True, slots=True)
-class MediaReady:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class SpeechStarted:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class SpeechPaused:
-    utterance: Utterance
-
-
-@dataclass(frozen=True, slots=True)
-class SpeechResumed:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class SpeechEnded:
-    utterance: Utterance
-
-
-@dataclass(frozen=True, slots=True)
-class PlayoutStarted:
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class PlayoutFinished:
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class NothingSaid:
-    """The caller's sound had no words, or the turn had nothing to say."""
-
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class TurnFailed:
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class GoodbyeWanted:
-    """The turn found that the talk is over; a turn never ends its own call."""
-
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class InterruptionLasts:
-    """The caller has spoken over the bot for so long that it is no cough."""
-
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class InterruptionJudged:
-    turn: int
-    utterance: Utterance
-    meant: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NoInput:
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class CallLimit:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class ClosingLimit:
-    """The goodbye took too long."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallerGone:
-    cause: str
-
-
-Event = (
-    MediaReady
-    | SpeechStarted
-    | SpeechPaused
-    | SpeechResumed
-    | SpeechEnded
-    | PlayoutStarted
-    | PlayoutFinished
-    | NothingSaid
-    | TurnFailed
-    | GoodbyeWanted
-    | InterruptionLasts
-    | InterruptionJudged
-    | NoInput
-    | CallLimit
-    | ClosingLimit
-    | CallerGone
+from stasis_app.conversation.commands import (
+    AwaitInput,
+    Cancel,
+    Command,
+    Discard,
+    HangUp,
+    Judge,
+    Keep,
+    LimitClosing,
+    PausePlayout,
+    Prepare,
+    Release,
+    Remember,
+    ResumePlayout,
+    Say,
+    WatchInterruption,
 )
-
-
-# --- commands ---
-
-
-@dataclass(frozen=True, slots=True)
-class Say:
-    """Speak a ready phrase as turn `turn`."""
-
-    turn: int
-    saying: Saying
-
-
-@dataclass(frozen=True, slots=True)
-class Prepare:
-    """Begin to answer `utterance` as turn `turn`, held in front of playout."""
-
-    turn: int
-    utterance: Utterance
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """The caller has finished: the prepared turn may be heard and remembered."""
-
-    turn: int
-    utterance: Utterance
-
-
-@dataclass(frozen=True, slots=True)
-class Discard:
-    """Throw a prepared turn away; nothing of it was heard or is remembered."""
-
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cancel:
-    """Stop a released turn, flush playout and remember what was heard."""
-
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class Remember:
-    """A turn was played to its end."""
-
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class PausePlayout:
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class ResumePlayout:
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class Judge:
-    """Find out whether this speech, over a bot in phase `over`, was meant for it; answered by `InterruptionJudged`."""
-
-    turn: int
-    utterance: Utterance
-    over: Phase
-
-
-@dataclass(frozen=True, slots=True)
-class Keep:
-    """The words of this utterance belong to the next answer, together with what follows."""
-
-    utterance: Utterance
-
-
-@dataclass(frozen=True, slots=True)
-class WatchInterruption:
-    """Answered by `InterruptionLasts` when the speech goes on."""
-
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class AwaitInput:
-    """Start the no-input timer; answered by `NoInput` unless the caller speaks."""
-
-    turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class LimitClosing:
-    """Answered by `ClosingLimit`."""
-
-
-@dataclass(frozen=True, slots=True)
-class HangUp:
-    cause: str
-
-
-Command = (
-    Say
-    | Prepare
-    | Release
-    | Discard
-    | Cancel
-    | Remember
-    | PausePlayout
-    | ResumePlayout
-    | Judge
-    | Keep
-    | WatchInterruption
-    | AwaitInput
-    | LimitClosing
-    | HangUp
+from stasis_app.conversation.events import (
+    CallerGone,
+    CallLimit,
+    ClosingLimit,
+    Event,
+    GoodbyeWanted,
+    InterruptionJudged,
+    InterruptionLasts,
+    MediaReady,
+    NoInput,
+    NothingSaid,
+    PlayoutFinished,
+    PlayoutStarted,
+    SpeechEnded,
+    SpeechPaused,
+    SpeechResumed,
+    SpeechStarted,
+    TurnFailed,
 )
+from stasis_app.conversation.phases import Phase, Saying
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,113 @@
+"""What happens to a talk. An event that carries a turn number counts only while that turn is live."""
+
+from dataclasses import dataclass
+
+from media_bridge.events import Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class MediaReady:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStarted:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechPaused:
+    utterance: Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechResumed:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechEnded:
+    utterance: Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class PlayoutStarted:
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlayoutFinished:
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class NothingSaid:
+    """The caller's sound had no words, or the turn had nothing to say."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFailed:
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class GoodbyeWanted:
+    """The turn found that the talk is over; a turn never ends its own call."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptionLasts:
+    """The caller has spoken over the bot for so long that it is no cough."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptionJudged:
+    turn: int
+    utterance: Utterance
+    meant: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NoInput:
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallLimit:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ClosingLimit:
+    """The goodbye took too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallerGone:
+    cause: str
+
+
+Event = (
+    MediaReady
+    | SpeechStarted
+    | SpeechPaused
+    | SpeechResumed
+    | SpeechEnded
+    | PlayoutStarted
+    | PlayoutFinished
+    | NothingSaid
+    | TurnFailed
+    | GoodbyeWanted
+    | InterruptionLasts
+    | InterruptionJudged
+    | NoInput
+    | CallLimit
+    | ClosingLimit
+    | CallerGone
+)

@@ -1,0 +1,27 @@
+"""Where a talk stands, and what the bot says in it."""
+
+from enum import Enum, auto
+
+
+class Phase(Enum):
+    CONNECTING = auto()
+    LISTENING = auto()
+    HEARING = auto()  # the caller speaks, or pauses within a turn
+    THINKING = auto()  # a turn of the bot is released and not heard yet
+    SPEAKING = auto()
+    CHECKING = auto()  # the caller speaks over the bot, whose playout is paused
+    JUDGING = auto()  # that speech paused: was it meant for the bot?
+    JUDGING_LATE = auto()  # and its turn has ended before the verdict
+    CLOSING = auto()
+    ENDED = auto()
+
+
+class Saying(Enum):
+    """What a turn of the bot is made of."""
+
+    GREETING = auto()
+    ANSWER = auto()
+    STILL_THERE = auto()
+    APOLOGY = auto()
+    GOODBYE = auto()
+    TROUBLE = auto()
