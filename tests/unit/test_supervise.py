@@ -1,0 +1,189 @@
+"""Child processes: started again when they die, all gone at the end. Real, small processes."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from voicebot.errors import PartError
+from voicebot.supervise import Backoff, Child, Part, supervised
+
+QUICK = Backoff(first_s=0.01, longest_s=0.02, start_attempts=3)
+PATIENCE_S = 20.0
+
+
+def python(name: str, code: str, folder: Path, **more: object) -> Child:
+    return Child(name, (sys.executable, "-c", code), folder / f"{name}.log", **more)  # type: ignore[arg-type]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():  # noqa: ASYNC110 - what is waited for is outside this process
+            await asyncio.sleep(0.01)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+async def pid_of(part: Part) -> int:
+    await until(lambda: part.pid is not None)
+    assert part.pid is not None
+    return part.pid
+
+
+async def failure_of(child: Child, backoff: Backoff = QUICK) -> PartError:
+    with pytest.raises(ExceptionGroup) as caught:
+        async with asyncio.timeout(PATIENCE_S), supervised([child], print, asyncio.Event(), backoff):
+            await asyncio.Event().wait()
+    (error,) = caught.value.exceptions
+    assert isinstance(error, PartError)
+    return error
+
+
+SLEEP = "import time; print('up', flush=True); time.sleep(600)"
+STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {SLEEP}"
+
+
+class TestRestart:
+    async def test_a_child_that_is_killed_is_started_again(self, tmp_path: Path) -> None:
+        said: list[str] = []
+        async with supervised([python("stt", SLEEP, tmp_path)], said.append, asyncio.Event(), QUICK) as (
+            part,
+        ):
+            part.was_ready = True
+            first = await pid_of(part)
+            os.kill(first, signal.SIGKILL)
+            await until(lambda: part.pid not in (None, first))
+        assert "stt was killed by SIGKILL, starts again in 0.01 s." in said[0]
+        assert not is_alive(first)
+
+    async def test_one_that_was_ready_is_started_again_for_ever(self, tmp_path: Path) -> None:
+        counter = f"open({str(tmp_path / 'starts')!r}, 'a').write('x')"
+        said: list[str] = []
+        async with supervised([python("llm", counter, tmp_path)], said.append, asyncio.Event(), QUICK) as (
+            part,
+        ):
+            part.was_ready = True
+            await until(
+                lambda: (tmp_path / "starts").exists() and len((tmp_path / "starts").read_text()) >= 6
+            )
+        assert "(death 3 in a row)" in said[2]
+
+    async def test_one_that_never_came_up_ends_it_with_its_last_lines(self, tmp_path: Path) -> None:
+        error = await failure_of(
+            python("tts", "print('loading'); raise SystemExit('no such voice')", tmp_path)
+        )
+        assert str(error).startswith(f"tts ended with exit code 1. The end of {tmp_path / 'tts.log'}:")
+        assert str(error).endswith("\n    loading\n    no such voice")
+        assert error.exit_code == 1
+        assert (tmp_path / "tts.log").read_text().count("loading") == QUICK.start_attempts
+
+    @pytest.mark.parametrize("code", [2, 75, 78])
+    async def test_what_a_new_start_cannot_mend_ends_it_at_once(self, tmp_path: Path, code: int) -> None:
+        error = await failure_of(python("call", f"print('refused'); raise SystemExit({code})", tmp_path))
+        assert error.exit_code == code
+        assert (tmp_path / "call.log").read_text() == "refused\n"
+
+    async def test_a_child_that_printed_nothing(self, tmp_path: Path) -> None:
+        error = await failure_of(python("llm", "raise SystemExit(2)", tmp_path))
+        assert "printed nothing" in str(error)
+
+    def test_waits_grow_up_to_a_limit(self) -> None:
+        backoff = Backoff(first_s=0.5, longest_s=30.0)
+        assert [backoff.wait_s(deaths) for deaths in (1, 2, 3, 6, 7, 100)] == [
+            0.5,
+            1.0,
+            2.0,
+            16.0,
+            30.0,
+            30.0,
+        ]
+
+
+class TestEnd:
+    async def test_nothing_is_left(self, tmp_path: Path) -> None:
+        grandchild = (
+            "import subprocess, sys, time\n"
+            "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+            f"open({str(tmp_path / 'pid')!r}, 'w').write(f'{{child.pid}} ')\n"
+            "time.sleep(600)"
+        )
+        children = [python("a", SLEEP, tmp_path), python("b", grandchild, tmp_path)]
+        async with supervised(children, print, asyncio.Event(), QUICK) as parts:
+            pids = [await pid_of(part) for part in parts]
+            await until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().endswith(" "))
+            pids.append(int((tmp_path / "pid").read_text()))
+            assert all(map(is_alive, pids))
+        await until(lambda: not any(map(is_alive, pids)))
+
+    async def test_a_clean_end_is_waited_for(self, tmp_path: Path) -> None:
+        polite = (
+            "import signal, sys, time\n"
+            "signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.2), print('goodbye', flush=True), sys.exit(0)))\n"
+            "print('up', flush=True); time.sleep(600)"
+        )
+        child = python("call", polite, tmp_path)
+        async with supervised([child], print, asyncio.Event(), QUICK):
+            await until(lambda: child.log_path.exists() and "up" in child.log_path.read_text())
+        assert child.log_path.read_text().endswith("goodbye\n")
+
+    async def test_one_that_ignores_sigterm_is_killed_after_its_grace(self, tmp_path: Path) -> None:
+        child = python("llm", STUBBORN, tmp_path, grace_s=0.1)
+        async with supervised([child], print, asyncio.Event(), QUICK) as (part,):
+            pid = await pid_of(part)
+            await until(lambda: child.log_path.exists() and "up" in child.log_path.read_text())
+        assert not is_alive(pid)
+
+    async def test_hurry_does_not_wait_for_it(self, tmp_path: Path) -> None:
+        child = python("llm", STUBBORN, tmp_path, grace_s=600.0)
+        hurry = asyncio.Event()
+        async with asyncio.timeout(PATIENCE_S), supervised([child], print, hurry, QUICK):
+            await until(lambda: child.log_path.exists() and "up" in child.log_path.read_text())
+            hurry.set()
+
+    async def test_the_block_that_fails_ends_them_too(self, tmp_path: Path) -> None:
+        pids: list[int] = []
+        with pytest.raises(ExceptionGroup):
+            async with supervised([python("a", SLEEP, tmp_path)], print, asyncio.Event(), QUICK) as (part,):
+                pids.append(await pid_of(part))
+                raise OSError
+        assert not any(map(is_alive, pids))
+
+    async def test_a_supervisor_that_is_killed_takes_them_along(self, tmp_path: Path) -> None:
+        code = (
+            "import asyncio, pathlib\n"
+            "from voicebot.supervise import Child, supervised\n"
+            "async def main():\n"
+            f"    child = Child('a', {(sys.executable, '-c', SLEEP)!r}, pathlib.Path({str(tmp_path / 'a.log')!r}))\n"
+            "    async with supervised([child], print, asyncio.Event()) as (part,):\n"
+            "        while not part.pid or 'up' not in child.log_path.read_text():\n"
+            "            await asyncio.sleep(0.01)\n"
+            "        print(part.pid, flush=True)\n"
+            "        await asyncio.Event().wait()\n"
+            "asyncio.run(main())\n"
+        )
+        supervisor = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE
+        )
+        assert supervisor.stdout is not None
+        async with asyncio.timeout(PATIENCE_S):
+            pid = int(await supervisor.stdout.readline())
+        assert is_alive(pid)
+        supervisor.kill()
+        await supervisor.communicate()
+        await until(lambda: not is_alive(pid))
+
+
+async def test_environment_and_priority_are_its_own(tmp_path: Path) -> None:
+    code = "import os, time; time.sleep(0.3); print(os.environ['OMP_NUM_THREADS'], os.nice(0)); raise SystemExit(2)"
+    error = await failure_of(python("stt", code, tmp_path, env={"OMP_NUM_THREADS": "3"}, nice=5))
+    assert str(error).endswith("\n    3 5")

@@ -1,0 +1,166 @@
+"""Child processes that are started again when they die, and that are gone when the block ends.
+
+Each child runs in a session of its own, so Ctrl-C in the terminal reaches only us and we can stop the children in
+order. Whatever a child leaves running in its session is ended with it. When we are killed the children get SIGTERM.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from voicebot.child import guarded
+from voicebot.errors import PartError
+
+Say = Callable[[str], None]
+
+HOPELESS = frozenset(
+    {2, 75, 78}
+)  # bad configuration, app name taken, ARI refused: a new start changes nothing
+_TAIL_BYTES = 20_000
+_TAIL_LINES = 12
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """How long to wait before a child is started again."""
+
+    first_s: float = 0.5
+    longest_s: float = 30.0
+    calm_s: float = 30.0  # a child that ran this long has recovered: the next wait is the first again
+    start_attempts: int = 3  # a child that never became ready is given up after this many deaths
+
+    def wait_s(self, deaths: int) -> float:
+        """Before the next start, after `deaths` (1, 2, ...) in a row."""
+        return min(self.longest_s, self.first_s * 2.0 ** (deaths - 1))
+
+
+@dataclass(frozen=True)
+class Child:
+    """A command to keep running. `env` comes on top of our own; all it prints goes to `log_path`."""
+
+    name: str
+    command: Sequence[str]
+    log_path: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    nice: int = 0
+    grace_s: float = 10.0  # how long it may take to end after SIGTERM
+
+
+class Part:
+    """One child as it runs: what it is doing now, for whoever shows it."""
+
+    def __init__(self, child: Child, say: Say, hurry: asyncio.Event, backoff: Backoff) -> None:
+        self.child = child
+        self.was_ready = False
+        self.down = ""
+        self._say = say
+        self._hurry = hurry
+        self._backoff = backoff
+        self._process: asyncio.subprocess.Process | None = None
+        self._log_start = 0
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process that runs now; None between two."""
+        return self._process.pid if self._process else None
+
+    async def keep_running(self) -> None:
+        """Start it, and start it again whenever it dies. Raises PartError when that is hopeless.
+
+        Cancelling ends the child: SIGTERM, `grace_s` for a clean end, then SIGKILL.
+        """
+        loop = asyncio.get_running_loop()
+        deaths = 0
+        while True:
+            began = loop.time()
+            code = await self._run_once()
+            deaths = 1 if loop.time() - began >= self._backoff.calm_s else deaths + 1
+            how = _how(code)
+            if code in HOPELESS or (not self.was_ready and deaths >= self._backoff.start_attempts):
+                exit_code = code if code in HOPELESS else 1
+                raise PartError(f"{self.child.name} {how}.{self._last_lines()}", exit_code)
+            wait_s = self._backoff.wait_s(deaths)
+            self.down = f"{how}, starts again in {wait_s:g} s"
+            lines = self._last_lines() if deaths in (1, 3) else ""  # each time would flood the terminal
+            self._say(
+                f"{self.child.name} {self.down}{f' (death {deaths} in a row)' if deaths > 1 else ''}.{lines}"
+            )
+            await asyncio.sleep(wait_s)
+            self.down = ""
+
+    async def _run_once(self) -> int:
+        self.child.log_path.parent.mkdir(parents=True, exist_ok=True)
+        with self.child.log_path.open("ab") as output:
+            self._log_start = output.tell()
+            process = await asyncio.create_subprocess_exec(
+                *guarded(self.child.command),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, **self.child.env},
+                start_new_session=True,
+            )
+        self._process = process
+        try:
+            if self.child.nice:
+                os.setpriority(os.PRIO_PROCESS, process.pid, self.child.nice)  # its threads are yet to come
+            return await process.wait()
+        finally:
+            await self._end(process)
+            self._process = None
+
+    async def _end(self, process: asyncio.subprocess.Process) -> None:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+            clean_end = {asyncio.ensure_future(process.wait()), asyncio.ensure_future(self._hurry.wait())}
+            await asyncio.wait(clean_end, timeout=self.child.grace_s, return_when=asyncio.FIRST_COMPLETED)
+            _cancel(clean_end)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # it, or what it has left in its session
+        await process.wait()
+
+    def _last_lines(self) -> str:
+        """The end of what it printed since its last start, indented, with the name of the file."""
+        with self.child.log_path.open("rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            log.seek(max(self._log_start, size - _TAIL_BYTES))
+            text = log.read().decode(errors="replace")
+        lines = [line for line in text.splitlines() if line.strip()][-_TAIL_LINES:]
+        if not lines:
+            return f" It printed nothing to {self.child.log_path}."
+        return "".join([f" The end of {self.child.log_path}:", *(f"\n    {line}" for line in lines)])
+
+
+@asynccontextmanager
+async def supervised(
+    children: Sequence[Child], say: Say, hurry: asyncio.Event, backoff: Backoff | None = None
+) -> AsyncIterator[tuple[Part, ...]]:
+    """Keep `children` running for as long as the block runs; at its end all of them are stopped side by side.
+
+    `hurry`, once set, cuts the wait for a clean end short. A child that is hopeless cancels the block and comes out
+    as PartError inside an exception group.
+    """
+    parts = tuple(Part(child, say, hurry, backoff or Backoff()) for child in children)
+    async with AsyncExitStack() as stack:
+        group = await stack.enter_async_context(asyncio.TaskGroup())
+        tasks = [group.create_task(part.keep_running(), name=part.child.name) for part in parts]
+        stack.callback(_cancel, tasks)
+        yield parts
+
+
+def _cancel(tasks: Iterable[asyncio.Future[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+
+
+def _how(code: int) -> str:
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"ended with exit code {code}"
