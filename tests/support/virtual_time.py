@@ -7,10 +7,12 @@ moment the loop looks.
 
 import asyncio
 import selectors
-from collections.abc import Coroutine, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Executor
+from typing import Any, TypeVar, TypeVarTuple, Unpack
 
 T = TypeVar("T")
+Args = TypeVarTuple("Args")
 
 DEADLOCK_S = 2.0
 """Real seconds without a timer and without anything to read, after which a test is stuck and fails."""
@@ -26,15 +28,16 @@ class _JumpingSelector(selectors.BaseSelector):
     def __init__(self) -> None:
         self._real = selectors.DefaultSelector()
         self.now = 0.0
+        self.threads_at_work = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = self._real.select(0)
         if ready or timeout == 0:
             return ready
-        if timeout is not None:
+        if timeout is not None and not self.threads_at_work:
             self.now += max(timeout, 0.0)
             return ready
-        ready = self._real.select(DEADLOCK_S)
+        ready = self._real.select(None if self.threads_at_work else DEADLOCK_S)
         if not ready:
             raise DeadlockError("Every task waits for something that no timer and no socket will bring")
         return ready
@@ -64,6 +67,22 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._jumping.now
+
+    def freeze(self, seconds: float) -> None:
+        """Let time pass in which nothing of this process ran, as if it had been stopped and continued."""
+        self._jumping.now += seconds
+
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[Unpack[Args]], T], *args: *Args
+    ) -> asyncio.Future[T]:
+        """The clock stands while a thread works."""
+        self._jumping.threads_at_work += 1
+        future = super().run_in_executor(executor, func, *args)
+        future.add_done_callback(self._thread_done)
+        return future
+
+    def _thread_done(self, _future: asyncio.Future[Any]) -> None:
+        self._jumping.threads_at_work -= 1
 
 
 def run_virtual(main: Coroutine[Any, Any, T]) -> T:
