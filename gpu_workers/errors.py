@@ -1,4 +1,5 @@
-"""What can go wrong in this package: `ModelError` before a model runs, `RequestError` for one request."""
+"""What can go wrong in this package: `ModelError` before a model runs, `RequestError` for one request,
+`WorkerError` for a client."""
 
 from collections.abc import Mapping
 from typing import Final, Literal
@@ -21,6 +22,19 @@ class GpuWorkersError(Exception):
 
 class ModelError(GpuWorkersError):
     """A model cannot be fetched, read or started; the message names it and says what to do."""
+
+
+class WorkerError(GpuWorkersError):
+    """A worker, or the way to it, failed a client.
+
+    `retryable`: the same request may succeed if it is sent again, here or to another replica.
+    `status` is the HTTP status where there was one.
+    """
+
+    def __init__(self, message: str, retryable: bool = False, status: int | None = None) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+        self.status = status
 
 
 class RequestError(GpuWorkersError):
