@@ -1,0 +1,136 @@
+"""The figures of a call, taken from what went over the caller's wire. Pure.
+
+A sample's instant is that of its packet plus its place in it, on both sides alike, so a figure is the time between two
+sounds on the wire and holds nothing of the phone itself.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from caller_phone.recording import Sound, StampedPacket
+from caller_phone.talkspurt import JOIN_MS, Talkspurt, TalkspurtFinder, audible_dbfs, levels_dbfs
+
+# A pause between two sentences of one answer is at most about this long.
+SENTENCE_PAUSE_MS = 900.0
+
+
+def talkspurts(sounds: Sequence[Sound], join_ms: float = JOIN_MS) -> list[Talkspurt]:
+    """Every stretch of sound of this side, by the instants at which it is heard."""
+    levels = [levels_dbfs(sound.samples) for sound in sounds]
+    threshold = audible_dbfs([level for frames in levels for level in frames])
+    finder = TalkspurtFinder(join_ms)
+    for sound, frames in zip(sounds, levels, strict=True):
+        finder.hear(sound.at_s, sound.samples, frames, threshold)
+    return finder.spurts
+
+
+def response_ms(bot: Sequence[Talkspurt], last_voiced_s: float) -> float | None:
+    """Last voiced sample of the caller to the first audible sample of the answer that begins after it.
+
+    None when none begins; a bot that spoke already is the matter of `early_ms`.
+    """
+    return next(
+        (1000 * (spurt.start_s - last_voiced_s) for spurt in bot if spurt.start_s >= last_voiced_s), None
+    )
+
+
+def early_ms(bot: Sequence[Talkspurt], first_voiced_s: float, last_voiced_s: float) -> float | None:
+    """How long before the caller's last voiced sample the bot began to speak into the utterance; None if it did not."""
+    inside = (spurt.start_s for spurt in bot if first_voiced_s < spurt.start_s < last_voiced_s)
+    return next((1000 * (last_voiced_s - start_s) for start_s in inside), None)
+
+
+def cut_ms(bot: Sequence[Talkspurt], interruption_s: float, quiet_ms: float = JOIN_MS) -> float | None:
+    """First voiced sample of an interruption to the last audible one of the bot before it is quiet for `quiet_ms`.
+
+    0 when it was in a pause between sentences and did not go on; None when it was not speaking at all. A bot that
+    talks on has a large figure: its own end.
+    """
+    pause_s = SENTENCE_PAUSE_MS / 1000
+    if not any(spurt.start_s <= interruption_s <= spurt.end_s + pause_s for spurt in bot):
+        return None
+    last_s = interruption_s
+    for spurt in bot:
+        if spurt.start_s - last_s < quiet_ms / 1000:
+            last_s = max(last_s, spurt.end_s)
+    return 1000 * (last_s - interruption_s)
+
+
+def answer_duration_ms(bot: Sequence[Talkspurt], last_voiced_s: float, until_s: float) -> float | None:
+    """First to last audible sample of what the bot began to say after `last_voiced_s` and before `until_s`."""
+    answer = [spurt for spurt in bot if last_voiced_s <= spurt.start_s < until_s]
+    return 1000 * (answer[-1].end_s - answer[0].start_s) if answer else None
+
+
+@dataclass(frozen=True, slots=True)
+class PacketFigures:
+    """How the packets of one side came. Gaps are between neighbouring arrivals of any payload type.
+
+    `timestamp_steps` counts the steps between packets of sound that follow each other in sequence; a steady stream of
+    20 ms has nothing but 160 there. All None or 0 for a stream without packets.
+    """
+
+    packets: int
+    seconds: float
+    gap_p50_ms: float | None
+    gap_p99_ms: float | None
+    gap_max_ms: float | None
+    missing: int
+    duplicates: int
+    overtaken: int
+    sources: int
+    timestamp_steps: dict[int, int]
+
+
+def packet_figures(packets: Sequence[StampedPacket]) -> PacketFigures:
+    """Packets in the order of their arrival. A new SSRC is a new source with its own sequence (RFC 3550 section 8)."""
+    gaps = 1000 * np.diff([packet.at_s for packet in packets])
+    quantiles = [float(value) for value in np.percentile(gaps, [50, 99, 100])] if len(gaps) else [None] * 3
+    by_source: dict[int, list[StampedPacket]] = {}
+    for packet in packets:
+        by_source.setdefault(packet.rtp.ssrc, []).append(packet)
+    missing = duplicates = overtaken = 0
+    steps: Counter[int] = Counter()
+    for stream in by_source.values():
+        numbers = _extended([packet.rtp.sequence for packet in stream])
+        known = set(numbers)
+        missing += max(numbers) - min(numbers) + 1 - len(known)
+        duplicates += len(numbers) - len(known)
+        highest = numbers[0]
+        for number in numbers[1:]:
+            overtaken += number < highest
+            highest = max(highest, number)
+        steps += _steps(stream, numbers)
+    return PacketFigures(
+        packets=len(packets),
+        seconds=packets[-1].at_s - packets[0].at_s if packets else 0.0,
+        gap_p50_ms=quantiles[0],
+        gap_p99_ms=quantiles[1],
+        gap_max_ms=quantiles[2],
+        missing=missing,
+        duplicates=duplicates,
+        overtaken=overtaken,
+        sources=len(by_source),
+        timestamp_steps=dict(sorted(steps.items())),
+    )
+
+
+def _extended(sequence: Sequence[int]) -> list[int]:
+    """16-bit sequence numbers as ever growing ones (RFC 3550 appendix A.1)."""
+    numbers = [sequence[0]]
+    for value in sequence[1:]:
+        numbers.append(numbers[-1] + (value - numbers[-1] + 0x8000 & 0xFFFF) - 0x8000)
+    return numbers
+
+
+def _steps(stream: Sequence[StampedPacket], numbers: Sequence[int]) -> Counter[int]:
+    steps: Counter[int] = Counter()
+    ordered = sorted({number: packet.rtp for number, packet in zip(numbers, stream, strict=True)}.items())
+    for (before, first), (after, second) in pairwise(ordered):
+        if after == before + 1 and first.payload_type == second.payload_type and first.payload_type < 96:
+            steps[second.timestamp - first.timestamp & 0xFFFFFFFF] += 1
+    return steps
