@@ -1,0 +1,144 @@
+"""One bot process' whole connection to Asterisk: session, event socket, hub and the looks at what Asterisk has."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from types import TracebackType
+from typing import NoReturn, Self
+
+import aiohttp
+
+from ..reconcile import end_calls_gone, reconcile
+from ..settings import AriSettings
+from .backoff import Waits
+from .errors import AriError, AriFailure, AriRefused
+from .events import StasisStart
+from .hub import AriCounts, EventHub
+from .names import LegNames
+from .rest import Ari, version_warning
+from .stream import Connected, EventStream, LinkState
+
+MAX_CONNECTIONS = 32
+"""Requests at a time; more wait. http.conf's sessionlimit is 100 by default and counts each of them."""
+KEEP_ALIVE_S = 5.0
+"""Below http.conf's session_keep_alive of 15 s: the side that sends closes first, so no request meets a closing."""
+LOOK_EVERY_S = 30.0
+"""Asterisk is looked over this often even when nothing asks for it."""
+LOOK_PAUSE_S = 1.0
+"""At least this long between two looks."""
+DEFAULT_WAITS = Waits()
+
+log = logging.getLogger(__name__)
+
+
+class AriLink:
+    """Owns everything between the bot and Asterisk. Use as `async with`, then `await link.run()`.
+
+    `instance` names this process: the same after a restart, unlike every other's on this Asterisk. `on_call` gets
+    each caller once; `on_state` each change of the connection. Both are called in place and must not block.
+    """
+
+    def __init__(
+        self,
+        settings: AriSettings,
+        instance: str,
+        on_call: Callable[[StasisStart], None],
+        on_state: Callable[[LinkState], None],
+        waits: Waits = DEFAULT_WAITS,
+    ) -> None:
+        self._settings = settings
+        self._on_state = on_state
+        self._waits = waits
+        self._look = asyncio.Event()
+        self._version_checked = 0
+        self.counts = AriCounts()
+        self.hub = EventHub(LegNames(instance), on_call, self._look.set, self.counts)
+
+    async def __aenter__(self) -> Self:
+        password = self._settings.password.get_secret_value() if self._settings.password else ""
+        login = {"Authorization": aiohttp.encode_basic_auth(self._settings.username, password)}
+        # a session of its own, so that no pool limit ever counts the event socket
+        self._socket_session = aiohttp.ClientSession(headers=login, timeout=aiohttp.ClientTimeout(total=None))
+        self._session = aiohttp.ClientSession(
+            headers=login,
+            connector=aiohttp.TCPConnector(limit=MAX_CONNECTIONS, keepalive_timeout=KEEP_ALIVE_S),
+        )
+        self.ari = Ari(
+            self._session,
+            self._settings.url,
+            self._settings.app,
+            self._settings.username,
+            self._settings.request_timeout_s,
+        )
+        self._stream = EventStream(
+            self._socket_session, self._settings, self.hub.dispatch, self._changed, self.counts, self._waits
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._session.close()
+        await self._socket_session.close()
+
+    @property
+    def connected(self) -> bool:
+        """Whether events arrive."""
+        return self._stream.connected
+
+    async def run(self) -> NoReturn:
+        """Until cancelled. Raises AriRefused, AppReplaced or AsteriskTooOld, which no retry mends.
+
+        `ari` works on after that, until the link is left: running calls can be brought to their end.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._stream.run(), name="ari-events")
+                group.create_task(self._keep_looking(), name="ari-reconcile")
+        except* AriFailure as failures:
+            fatal = failures
+        raise _first(fatal)
+
+    async def end_calls_gone(self) -> None:
+        """After AppReplaced: no event comes any more, so ask now and then. Raises AriError."""
+        await end_calls_gone(self.ari, self.hub)
+
+    def _changed(self, state: LinkState) -> None:
+        if isinstance(state, Connected):
+            self._look.set()
+        self._on_state(state)
+
+    async def _keep_looking(self) -> NoReturn:
+        while True:
+            try:
+                async with asyncio.timeout(LOOK_EVERY_S):
+                    await self._look.wait()
+            except TimeoutError:
+                pass
+            self._look.clear()
+            if not self.connected:
+                continue
+            try:
+                await self._check_version()
+                await reconcile(self.ari, self.hub)
+            except AriRefused:
+                raise
+            except AriError as error:
+                log.warning("could not compare calls with Asterisk, trying again: %s", error)
+                self._look.set()
+            await asyncio.sleep(LOOK_PAUSE_S)
+
+    async def _check_version(self) -> None:
+        """Once for each connection: a new one may be to a new Asterisk."""
+        connection = self.counts.connections
+        if connection == self._version_checked:
+            return
+        warning = version_warning(await self.ari.version())
+        if warning is not None:
+            log.warning("%s", warning)
+        self._version_checked = connection
+
+
+def _first(failures: BaseExceptionGroup[AriFailure]) -> AriFailure:
+    first = failures.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first

@@ -1,0 +1,231 @@
+"""ARI's REST calls, as many as the bot makes, typed. Source: rest-api/api-docs of Asterisk 22.
+
+Every request has one time limit for all of it. A connection that dies before the answer leaves open whether
+Asterisk acted; only requests that may run twice without harm (they carry an id of ours, or set what is set)
+are then sent once more. Nothing is repeated after a time limit.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeVar
+from urllib.parse import quote
+
+import aiohttp
+from yarl import URL
+
+from .errors import AriError, AriEventError, AriRefused, AsteriskTooOld
+from .events import Bridge, Channel, parse_bridge, parse_channel
+
+OLDEST_VERSION = (18, 0)
+"""externalMedia reports where to send the sound (UNICASTRTP_LOCAL_*) in all of 18."""
+TESTED_VERSION = (22, 8)
+
+NORMAL_CLEARING = 16
+"""Q.850 cause of a call that ended as it should."""
+NO_CIRCUIT = 34
+"""Q.850: no circuit available. On a caller not yet answered it becomes SIP 503: a proxy tries elsewhere."""
+
+_MAX_MESSAGE = 200
+
+Model = TypeVar("Model")
+Query = Mapping[str, str]
+_NOTHING: Query = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalMedia:
+    """Where Asterisk takes our RTP, and sends the caller's from."""
+
+    channel_id: str
+    peer_host: str
+    peer_port: int
+
+
+class Ari:
+    """Raises AriError (AriRefused for 401 and 403) from every method."""
+
+    def __init__(
+        self, session: aiohttp.ClientSession, url: str, app: str, username: str, timeout_s: float
+    ) -> None:
+        """`session` carries the login; `url` is Asterisk's HTTP server with its prefix, without /ari."""
+        self.app = app
+        self._session = session
+        self._base = url.rstrip("/") + "/ari"
+        self._username = username
+        self._timeout_s = timeout_s
+
+    async def version(self) -> str:
+        answer = await self._call("GET", "/asterisk/info", {"only": "system"})
+        system = answer.get("system") if isinstance(answer, dict) else None
+        version = system.get("version") if isinstance(system, dict) else None
+        return version if isinstance(version, str) else ""
+
+    async def list_channels(self) -> list[Channel]:
+        return await self._list("/channels", parse_channel)
+
+    async def list_bridges(self) -> list[Bridge]:
+        return await self._list("/bridges", parse_bridge)
+
+    async def answer(self, channel_id: str) -> None:
+        await self._call("POST", f"/channels/{_part(channel_id)}/answer")
+
+    async def ring(self, channel_id: str) -> None:
+        await self._call("POST", f"/channels/{_part(channel_id)}/ring")
+
+    async def hangup(self, channel_id: str, cause: int = NORMAL_CLEARING) -> None:
+        """End the channel; one that is gone is well ended. `cause` is Q.850."""
+        await self._delete(f"/channels/{_part(channel_id)}", {"reason_code": str(cause)})
+
+    async def continue_in_dialplan(
+        self,
+        channel_id: str,
+        context: str | None = None,
+        exten: str | None = None,
+        priority: int | None = None,
+    ) -> None:
+        """Let the channel go on in the dialplan: behind its Stasis() step, or where told."""
+        place = {
+            "context": context,
+            "extension": exten,
+            "priority": None if priority is None else str(priority),
+        }
+        given = {name: value for name, value in place.items() if value is not None}
+        # once the channel is on its way it may come back into Stasis as a new call: not to be repeated
+        await self._call("POST", f"/channels/{_part(channel_id)}/continue", given, tries=1)
+
+    async def set_variable(self, channel_id: str, name: str, value: str) -> None:
+        await self._call(
+            "POST", f"/channels/{_part(channel_id)}/variable", body={"variable": name, "value": value}
+        )
+
+    async def get_variable(self, channel_id: str, name: str) -> str:
+        """Also a function: `CALLERID(num)`. An unset one is a 404."""
+        path = f"/channels/{_part(channel_id)}/variable"
+        answer = await self._call("GET", path, {"variable": name})
+        value = answer.get("value") if isinstance(answer, dict) else None
+        if not isinstance(value, str):
+            raise AriError(200, "GET", path, "no value in the answer")
+        return value
+
+    async def external_media(self, channel_id: str, host: str, port: int, codec: str) -> ExternalMedia:
+        """Make an RTP leg to `host`:`port` under our own `channel_id`. `codec`: ulaw, alaw, slin, g722.
+
+        The new channel enters the app by itself and may be bridged only after its own StasisStart.
+        """
+        path = "/channels/externalMedia"
+        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        ask = {"channelId": channel_id, "app": self.app, "external_host": place, "format": codec}
+        ask |= {"encapsulation": "rtp", "transport": "udp", "connection_type": "client", "direction": "both"}
+        # not repeated: a second request for a channel id that exists is a bare 500
+        answer = await self._call("POST", path, ask, tries=1)
+        found = answer.get("channelvars") if isinstance(answer, dict) else None
+        return _media(channel_id, path, found if isinstance(found, dict) else {})
+
+    async def create_bridge(self, bridge_id: str) -> None:
+        """A mixing bridge under our own id; one that exists already is fine."""
+        try:
+            await self._call("POST", f"/bridges/{_part(bridge_id)}", {"type": "mixing", "name": bridge_id})
+        except AriError as error:
+            if error.status != 409:
+                raise
+
+    async def add_channel(self, bridge_id: str, channel_id: str) -> None:
+        await self._call("POST", f"/bridges/{_part(bridge_id)}/addChannel", {"channel": channel_id})
+
+    async def remove_channel(self, bridge_id: str, channel_id: str) -> None:
+        await self._call("POST", f"/bridges/{_part(bridge_id)}/removeChannel", {"channel": channel_id})
+
+    async def delete_bridge(self, bridge_id: str) -> None:
+        """One that is gone is well deleted."""
+        await self._delete(f"/bridges/{_part(bridge_id)}")
+
+    async def play(self, channel_id: str, media: str, playback_id: str) -> None:
+        """Play `media` (sound:..., tone:...) under our own id; PlaybackFinished tells the end."""
+        await self._call("POST", f"/channels/{_part(channel_id)}/play/{_part(playback_id)}", {"media": media})
+
+    async def stop_playback(self, playback_id: str) -> None:
+        """One that is over is well stopped."""
+        await self._delete(f"/playbacks/{_part(playback_id)}")
+
+    async def _delete(self, path: str, query: Query = _NOTHING) -> None:
+        try:
+            await self._call("DELETE", path, query)
+        except AriError as error:
+            if error.status != 404:
+                raise
+
+    async def _list(self, path: str, parse: Callable[[object], Model]) -> list[Model]:
+        answer = await self._call("GET", path)
+        if not isinstance(answer, list):
+            raise AriError(200, "GET", path, "the answer is not a list")
+        try:
+            return [parse(item) for item in answer]
+        except AriEventError as error:
+            raise AriError(200, "GET", path, str(error)) from error
+
+    async def _call(
+        self, method: str, path: str, query: Query = _NOTHING, *, body: Query | None = None, tries: int = 2
+    ) -> object:
+        """Send one request, up to `tries` times if its connection dies. Returns the JSON answer."""
+        while True:
+            tries -= 1
+            try:
+                return await self._send(method, path, query, body)
+            except TimeoutError as error:
+                raise AriError(None, method, path, f"nothing within {self._timeout_s:g} s") from error
+            except aiohttp.ClientConnectorError as error:
+                # the system's own words: aiohttp's hold more than is wanted in a log
+                raise AriError(None, method, path, f"cannot connect: {error.strerror}") from error
+            except aiohttp.ClientError as error:
+                if tries <= 0:
+                    raise AriError(None, method, path, f"connection lost ({type(error).__name__})") from error
+
+    async def _send(self, method: str, path: str, query: Query, body: Query | None) -> object:
+        url = URL(self._base + path, encoded=True)
+        limit = aiohttp.ClientTimeout(total=self._timeout_s)
+        async with self._session.request(method, url, params=query, json=body, timeout=limit) as response:
+            text = await response.text(errors="replace")
+        if response.status in (401, 403):
+            raise AriRefused(response.status, method, path, self._username)
+        try:
+            answer: object = json.loads(text) if text.strip() else None
+        except ValueError as error:
+            if response.ok:
+                raise AriError(response.status, method, path, "the answer is not JSON") from error
+            answer = None
+        if not response.ok:
+            said = answer.get("message") if isinstance(answer, dict) else None
+            raise AriError(response.status, method, path, str(said or response.reason)[:_MAX_MESSAGE])
+        return answer
+
+
+def version_warning(version: str) -> str | None:
+    """What to tell the admin about this Asterisk; None when all is well. Raises AsteriskTooOld below 18.
+
+    `version` as in asterisk/info: 22.10.1, 20.6.0~dfsg+~cs6, certified/18.9-cert5, GIT-master-0a1b2c3.
+    """
+    found = re.search(r"(\d+)\.(\d+)", version)
+    if found is None:
+        return f"cannot tell the version of Asterisk from {version[:_MAX_MESSAGE]!r}; 22.8 or newer is tested"
+    number = (int(found[1]), int(found[2]))
+    if number < OLDEST_VERSION:
+        raise AsteriskTooOld(
+            f"Asterisk {version[:_MAX_MESSAGE]} is too old: 18 or newer is needed, 22.8 or newer tested"
+        )
+    if number < TESTED_VERSION:
+        return f"Asterisk {version[:_MAX_MESSAGE]} is older than 22.8, the oldest one tested with this bot"
+    return None
+
+
+def _media(channel_id: str, path: str, variables: Mapping[str, object]) -> ExternalMedia:
+    host, port = variables.get("UNICASTRTP_LOCAL_ADDRESS"), variables.get("UNICASTRTP_LOCAL_PORT")
+    if isinstance(host, str) and host and isinstance(port, str) and re.fullmatch("[0-9]{1,5}", port):
+        return ExternalMedia(channel_id, host, int(port))
+    raise AriError(200, "POST", path, "no UNICASTRTP_LOCAL_ADDRESS and _PORT in the answer")
+
+
+def _part(value: str) -> str:
+    return quote(value, safe="")

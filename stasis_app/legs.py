@@ -1,0 +1,166 @@
+"""The caller's media: one RTP leg from Asterisk to the bot, in one bridge with the caller.
+
+The bridge and the leg carry ids of our own, so each step can be undone even when its answer never came.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from .ari.errors import AriError, AriRefused, LegFailed
+from .ari.events import ENDINGS, StasisStart
+from .ari.hub import EventHub, Subscription
+from .ari.names import LegNames
+from .ari.rest import Ari
+
+STASIS_START_S = 2.0
+"""How long the leg's own StasisStart may take after Asterisk has made it; a few milliseconds are usual."""
+UNDO_S = 6.0
+"""The most an exit may take: each of its two requests has its own limit below that."""
+
+Undo = Callable[[], Coroutine[object, object, None]]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """A built leg. RTP goes to `peer_host`:`peer_port`, and only what comes from there is Asterisk's."""
+
+    peer_host: str
+    peer_port: int
+    channel_id: str
+    bridge_id: str
+
+
+@asynccontextmanager
+async def external_leg(
+    ari: Ari,
+    hub: EventHub,
+    caller_channel_id: str,
+    call_id: str,
+    media_address: tuple[str, int],
+    codec: str,
+    start_limit_s: float = STASIS_START_S,
+) -> AsyncIterator[Leg]:
+    """Build the leg, answer the caller, and on exit remove leg and bridge. The caller itself is not hung up.
+
+    `media_address`: where Asterisk sends the caller's RTP, reachable from it. `codec`: ulaw, alaw, slin, g722.
+    Raises LegFailed (also when the caller hangs up meanwhile), after undoing whatever was begun; AriRefused.
+
+    The caller is answered last. No sound can be lost between answer and media, for the media path is complete when
+    the phone's line opens; and a leg that fails leaves a caller who was never answered, so that a hang-up with cause
+    34 becomes SIP 503 and a proxy tries elsewhere, or the dialplan takes over. Building takes some 5 ms.
+    """
+    names = hub.names
+    if caller_channel_id not in hub.callers:
+        raise LegFailed(call_id, "the caller hung up", caller_gone=True)
+    media_id = names.media_channel_id(call_id)
+    async with _leg_undone_at_exit(hub, call_id) as begun:
+        with hub.subscribe(caller_channel_id, media_id) as events:
+            build = _Build(ari, events, call_id, caller_channel_id, begun)
+            leg = await build.run(names, media_address, codec, start_limit_s)
+        yield leg
+
+
+class _Build:
+    """The steps, in order. What can be undone goes to `begun` before it is asked for."""
+
+    def __init__(
+        self, ari: Ari, events: Subscription, call_id: str, caller_channel_id: str, begun: list[Undo]
+    ) -> None:
+        self._ari = ari
+        self._events = events
+        self._call_id = call_id
+        self._caller = caller_channel_id
+        self._begun = begun
+
+    async def run(self, names: LegNames, media_address: tuple[str, int], codec: str, limit_s: float) -> Leg:
+        ari, bridge_id, media_id = (
+            self._ari,
+            names.bridge_id(self._call_id),
+            names.media_channel_id(self._call_id),
+        )
+        try:
+            self._begun.append(lambda: ari.delete_bridge(bridge_id))
+            await ari.create_bridge(bridge_id)
+            await self._with_caller(ari.add_channel(bridge_id, self._caller))
+            self._begun.append(lambda: ari.hangup(media_id))
+            media = await ari.external_media(media_id, *media_address, codec)
+            await self._media_started(media_id, limit_s)
+            await ari.add_channel(bridge_id, media_id)
+            await self._with_caller(ari.answer(self._caller))
+        except AriRefused:
+            raise
+        except AriError as error:
+            raise LegFailed(self._call_id, str(error)) from error
+        return Leg(media.peer_host, media.peer_port, media_id, bridge_id)
+
+    async def _with_caller(self, request: Coroutine[object, object, None]) -> None:
+        try:
+            await request
+        except AriError as error:
+            if error.gone and error.message != "Bridge not found":
+                raise LegFailed(self._call_id, "the caller hung up", caller_gone=True) from error
+            raise
+
+    async def _media_started(self, media_id: str, limit_s: float) -> None:
+        """Wait for the leg's StasisStart, which may be here already: addChannel before it is a 422."""
+        try:
+            async with asyncio.timeout(limit_s):
+                while True:
+                    event = await anext(self._events)
+                    if isinstance(event, ENDINGS):
+                        hung_up = event.channel_id == self._caller
+                        reason = "the caller hung up" if hung_up else "the media channel ended at once"
+                        raise LegFailed(self._call_id, reason, caller_gone=hung_up)
+                    if isinstance(event, StasisStart) and event.channel_id == media_id:
+                        return
+        except TimeoutError as error:
+            raise LegFailed(self._call_id, f"no StasisStart of {media_id} within {limit_s:g} s") from error
+
+
+@asynccontextmanager
+async def _leg_undone_at_exit(hub: EventHub, call_id: str) -> AsyncIterator[list[Undo]]:
+    """On exit run what was put into the list, last first, even when cancelled."""
+    begun: list[Undo] = []
+    doubtful = True
+    try:
+        with hub.leg(call_id):
+            try:
+                yield begun
+                doubtful = False
+            finally:
+                await _to_its_end(_undo(call_id, begun))
+    finally:
+        if doubtful:
+            # a request that failed may still take effect in Asterisk, after its undoing
+            hub.doubt()
+
+
+async def _undo(call_id: str, begun: list[Undo]) -> None:
+    try:
+        async with asyncio.timeout(UNDO_S):
+            for step in reversed(begun):
+                try:
+                    await step()
+                except AriError as error:
+                    log.warning("call %s: left behind until the next look: %s", call_id, error)
+    except TimeoutError:
+        log.warning("call %s: left behind until the next look: no end within %g s", call_id, UNDO_S)
+
+
+async def _to_its_end(work: Coroutine[object, object, None]) -> None:
+    """Run `work`, which bounds itself, to its end; a cancellation meanwhile is raised afterwards."""
+    task = asyncio.create_task(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    task.result()
+    if cancelled is not None:
+        raise cancelled
