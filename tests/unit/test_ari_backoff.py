@@ -1,0 +1,46 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stasis_app.ari.backoff import Backoff, Waits, longest_wait_s
+
+WAITS = Waits()
+
+
+@pytest.mark.parametrize(
+    ("status", "refused", "longest_s"),
+    [
+        (None, True, 1.0),
+        (404, False, 1.0),
+        (503, False, 1.0),
+        (None, False, 5.0),
+        (500, False, 5.0),
+        (400, False, 5.0),
+        (401, False, None),
+        (403, False, None),
+    ],
+)
+def test_what_is_tried_again_and_how_soon(status: int | None, refused: bool, longest_s: float | None) -> None:
+    assert longest_wait_s(WAITS, status, refused) == longest_s
+
+
+def test_waits_double_up_to_the_cap() -> None:
+    backoff = Backoff(WAITS)
+    assert [backoff.next_s(5.0, jitter=1.0) for _ in range(7)] == [0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
+
+
+def test_only_health_ends_the_row_of_failures() -> None:
+    backoff = Backoff(WAITS)
+    for _ in range(5):
+        backoff.next_s(5.0, 1.0)
+    backoff.lost(lived_s=29.9)
+    assert backoff.next_s(5.0, 1.0) == 5.0
+    backoff.lost(lived_s=30.0)
+    assert backoff.next_s(5.0, 1.0) == 0.25
+
+
+@given(st.integers(0, 5000), st.floats(0, 1))
+def test_a_wait_is_never_hot_and_never_over_the_cap(failures: int, jitter: float) -> None:
+    backoff = Backoff(WAITS)
+    backoff.failures = failures
+    assert 0.125 <= backoff.next_s(5.0, jitter) <= 5.0

@@ -1,0 +1,280 @@
+"""The whole link against a small ARI server: loss, return, refusal, take-over, the look afterwards (D5, D6, A10)."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+from pydantic import SecretStr
+
+from stasis_app.ari.backoff import Waits
+from stasis_app.ari.errors import AppReplaced, AriRefused, AsteriskTooOld
+from stasis_app.ari.events import ChannelGone, ChannelHold, StasisStart
+from stasis_app.ari.link import AriLink
+from stasis_app.ari.stream import Connected, LinkState, Lost, Replaced
+from tests.support.fake_ari import FakeAri, FakeChannel, answers, until
+
+FAST = Waits(first_s=0.01, starting_s=0.02, most_s=0.05)
+
+
+@dataclass
+class Rig:
+    fake: FakeAri
+    link: AriLink
+    running: asyncio.Task[None]
+    calls: list[StasisStart]
+    states: list[LinkState]
+
+
+@asynccontextmanager
+async def rig(fake: FakeAri, waits: Waits = FAST, **changes: object) -> AsyncIterator[Rig]:
+    calls: list[StasisStart] = []
+    states: list[LinkState] = []
+    async with AriLink(fake.settings(**changes), "bot", calls.append, states.append, waits) as link:
+        running = asyncio.create_task(link.run())
+        yield Rig(fake, link, running, calls, states)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert not link.connected
+
+
+async def test_calls_arrive_once_and_garbage_does_no_harm() -> None:
+    async with FakeAri() as fake, rig(fake) as world:
+        await fake.connected()
+        for text in (
+            "",
+            "nonsense",
+            "[]",
+            '{"type":"StasisStart"}',
+            json.dumps({"type": "X", "blob": "x" * 1_000_000}),
+        ):
+            fake.send_text(text)
+        await fake.sockets[0].send_bytes(b"\x00\xff")
+        fake.caller("1.1", "1234")
+        fake.caller("1.1", "1234")
+        fake.send("StasisEnd", channel={"id": "7.7"})
+        fake.caller("1.2")
+        await until(lambda: len(world.calls) == 2)
+        assert [(call.channel_id, call.args) for call in world.calls] == [("1.1", ("1234",)), ("1.2", ())]
+        counts = world.link.counts
+        assert (counts.malformed_events, counts.foreign_events, counts.duplicate_starts) == (6, 1, 1)
+        assert world.states == [Connected()]
+        assert world.link.connected
+
+
+async def test_a_handler_that_fails_ends_no_other_call(caplog: pytest.LogCaptureFixture) -> None:
+    seen: list[str] = []
+
+    def on_call(start: StasisStart) -> None:
+        seen.append(start.channel_id)
+        if start.channel_id == "1.1":
+            raise KeyError("a defect")
+
+    async with FakeAri() as fake, AriLink(fake.settings(), "bot", on_call, lambda _: None) as link:
+        running = asyncio.create_task(link.run())
+        await fake.connected()
+        fake.caller("1.1")
+        fake.caller("1.2")
+        await until(lambda: seen == ["1.1", "1.2"])
+        assert link.counts.failed_handlers == 1
+        assert "a defect" in caplog.text
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+@pytest.mark.parametrize("how", ["clean", "reset", "restart"])
+async def test_a_lost_link_comes_back_and_ended_calls_are_told(how: str) -> None:
+    async with FakeAri() as fake, rig(fake) as world:
+        await fake.connected()
+        fake.caller("1.1")
+        fake.caller("1.2")
+        await until(lambda: len(world.calls) == 2)
+        with world.link.hub.subscribe("1.1") as ended, world.link.hub.subscribe("1.2") as going_on:
+            # hung up in the gap: nobody is told
+            channel = fake.channels.pop("1.1")
+            if how == "clean":
+                await fake.close_sockets()
+            elif how == "reset":
+                fake.abort_sockets()
+            else:
+                await fake.stop()
+                fake.handshakes = [404, 503, 503]
+                await until(lambda: isinstance(world.states[-1], Lost))
+                assert not world.link.connected
+                await fake.start()
+            await fake.connected(2)
+            async with asyncio.timeout(10):
+                event = await anext(ended)
+            assert isinstance(event, ChannelGone)
+            assert event.channel_id == channel.id
+            fake.send("ChannelHold", channel={"id": "1.2"})
+            async with asyncio.timeout(10):
+                assert isinstance(await anext(going_on), ChannelHold)
+        kinds = [type(state) for state in world.states]
+        assert kinds == [Connected, Lost, Connected]
+        assert set(world.link.hub.callers) == {"1.2"}
+
+
+async def test_a_socket_that_closes_cleanly_again_and_again_is_no_hot_loop(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with FakeAri() as fake:
+        fake.drops = 1000
+        with caplog.at_level(logging.INFO):
+            async with rig(fake, Waits()):
+                await asyncio.sleep(1.2)
+        # waits of at least 0.125, 0.25, 0.5 and 1 s fit four connects into 1.2 s
+        assert 1 <= fake.connects <= 4
+        assert len(caplog.messages) <= 6
+        assert sum("trying again" in message for message in caplog.messages) == 1
+
+
+async def test_an_outage_is_one_line_whatever_the_tries(caplog: pytest.LogCaptureFixture) -> None:
+    async with FakeAri() as fake:
+        fake.handshakes = [404, 503, 500, 503] * 3
+        with caplog.at_level(logging.INFO):
+            async with rig(fake) as world:
+                await until(lambda: world.link.connected)
+        assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+        assert "HTTP 404; trying again" in caplog.messages[0]
+
+
+async def test_a_silent_partition_is_noticed_by_the_heartbeat() -> None:
+    async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        upstream_reader, upstream = await asyncio.open_connection("127.0.0.1", fake.port)
+        pumps = [
+            asyncio.create_task(pump(reader, upstream)),
+            asyncio.create_task(pump(upstream_reader, writer)),
+        ]
+        try:
+            await asyncio.wait(pumps)
+        finally:
+            for task in pumps:
+                task.cancel()
+            await asyncio.gather(*pumps, return_exceptions=True)
+            upstream.close()
+            writer.close()
+
+    async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while data := await source.read(65536):
+            await passing.wait()
+            sink.write(data)
+        sink.close()
+
+    passing = asyncio.Event()
+    passing.set()
+    async with FakeAri() as fake:
+        relay = await asyncio.start_server(deaf, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{relay.sockets[0].getsockname()[1]}"
+        async with rig(fake, url=url, heartbeat_s=0.2, request_timeout_s=0.2) as world:
+            await until(lambda: world.link.connected)
+            passing.clear()
+            await until(lambda: not world.link.connected)
+            state = world.states[1]
+            assert isinstance(state, Lost)
+            assert "pong" in state.reason.lower()
+            passing.set()
+            await until(lambda: world.link.connected)
+        relay.close()
+        await relay.wait_closed()
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_refused_login_is_fatal(status: int) -> None:
+    async with FakeAri() as fake:
+        fake.handshakes = [status]
+        async with rig(fake) as world:
+            with pytest.raises(AriRefused, match=r"ari\.username and ari\.password in voicebot\.yaml"):
+                await world.running
+            assert fake.connects == 0
+
+
+async def test_a_wrong_password_is_fatal() -> None:
+    async with FakeAri() as fake, rig(fake, password=SecretStr("wrong")) as world:
+        with pytest.raises(AriRefused):
+            await world.running
+
+
+async def test_being_replaced_is_fatal_and_calls_can_still_be_ended() -> None:
+    async with FakeAri() as fake, rig(fake) as first:
+        await fake.connected()
+        fake.caller("1.1")
+        fake.caller("1.2")
+        await until(lambda: len(first.calls) == 2)
+        fake.send("ApplicationReplaced")
+        with pytest.raises(AppReplaced, match="another client took over the ARI app 'voicebot'"):
+            await first.running
+        assert first.states == [Connected(), Replaced()]
+        fake.channels.pop("1.1")
+        with first.link.hub.subscribe("1.1") as events:
+            await first.link.end_calls_gone()
+            assert isinstance(await anext(events), ChannelGone)
+        await first.link.ari.hangup("1.2")
+        assert fake.channels == {}
+
+
+async def test_a_second_link_on_the_app_replaces_the_first() -> None:
+    async with FakeAri() as fake, rig(fake) as first:
+        await fake.connected()
+        async with rig(fake) as second:
+            with pytest.raises(AppReplaced):
+                await first.running
+            fake.caller("1.1")
+            await until(lambda: len(second.calls) == 1)
+        assert first.calls == []
+
+
+async def test_leftovers_of_a_killed_bot_are_cleared_and_its_callers_handed_back() -> None:
+    async with FakeAri() as fake:
+        fake.channels = {
+            "1.1": FakeChannel("1.1", "PJSIP/a", app_data="voicebot,1234", state="Up"),
+            "vb-bot-old-media": FakeChannel("vb-bot-old-media", "UnicastRTP/x"),
+            "vb-bot2-c-media": FakeChannel("vb-bot2-c-media", "UnicastRTP/y"),
+        }
+        fake.bridges = {"vb-bot-old": {"1.1", "vb-bot-old-media"}, "vb-bot2-c": {"vb-bot2-c-media"}}
+        async with rig(fake) as world:
+            await until(lambda: set(fake.channels) == {"vb-bot2-c-media"})
+            await until(lambda: set(fake.bridges) == {"vb-bot2-c"})
+            assert world.calls == []
+        assert fake.steps.count("continue") == 1
+        assert "1.1" not in fake.causes, "handed back, not hung up"
+
+
+async def test_a_caller_in_the_list_before_its_start_was_read_is_not_handed_back() -> None:
+    async with FakeAri() as fake:
+        fake.channels["1.1"] = FakeChannel("1.1", "PJSIP/a")
+        async with rig(fake) as world:
+            await until(lambda: "list_bridges" in fake.steps)
+            fake.caller("1.1")
+            await until(lambda: fake.steps.count("list_bridges") == 2)
+            world.link.hub.doubt()
+            await until(lambda: fake.steps.count("list_bridges") == 3)
+            assert len(world.calls) == 1
+        assert "continue" not in fake.steps
+
+
+async def test_a_look_that_fails_is_tried_again() -> None:
+    async with FakeAri() as fake:
+        fake.bridges = {"vb-bot-old": set()}
+        fake.faults["list_bridges"].append(answers(500))
+        fake.faults["delete_bridge"].append(answers(500))
+        async with rig(fake):
+            await until(lambda: not fake.bridges)
+        assert fake.steps.count("delete_bridge") == 2
+
+
+async def test_a_too_old_asterisk_is_fatal() -> None:
+    async with FakeAri(version="16.28.0") as fake, rig(fake) as world:
+        with pytest.raises(AsteriskTooOld, match=r"16\.28\.0"):
+            await world.running
+
+
+async def test_an_old_asterisk_is_warned_of_once_a_connection(caplog: pytest.LogCaptureFixture) -> None:
+    async with FakeAri(version="20.6.0") as fake, rig(fake) as world:
+        await until(lambda: "older than 22.8" in caplog.text)
+        world.link.hub.doubt()
+        await until(lambda: fake.steps.count("list_bridges") == 2)
+        assert fake.steps.count("info") == 1
