@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import SecretStr, ValidationError
 
+from voicebot.cache import default_cache_dir
 from voicebot.config.checks import check, dotted, worker_parts
 from voicebot.config.model import AsteriskSettings, Config, LogSettings
 from voicebot.config.problems import translate, without_empty_sections
@@ -19,6 +20,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "LogSettings",
+    "cache_dir",
     "dotted",
     "load",
     "parse",
@@ -37,6 +39,11 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> C
     Raises ConfigError, listing every problem with its key and line.
     """
     return parse(read_text(path), str(path or DEFAULT_FILE), environ)
+
+
+def cache_dir(config: Config) -> Path:
+    """Where models and a downloaded Asterisk are kept."""
+    return config.workers.cache_dir.expanduser() if config.workers.cache_dir else default_cache_dir()
 
 
 def read_text(path: Path | None = None) -> str:

@@ -1,0 +1,7 @@
+"""`python -m voicebot`."""
+
+import sys
+
+from voicebot.cli import main
+
+sys.exit(main())

@@ -1,0 +1,169 @@
+"""What can be written after `voicebot`."""
+
+import argparse
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from voicebot.cli import commands
+
+if TYPE_CHECKING:
+    Subs = argparse._SubParsersAction[ArgumentParser]
+
+_CODES = """\
+exit codes:
+  0    all well
+  1    something failed; the last line says what
+  2    the configuration or the command line is wrong
+  75   another process took over our ARI app
+  78   Asterisk refused our user, or is too old
+  130  ended by Ctrl-C
+"""
+
+
+def parser() -> ArgumentParser:
+    root = ArgumentParser(
+        prog="voicebot",
+        formatter_class=RawDescriptionHelpFormatter,
+        description="Talk with a local language model over your own Asterisk.",
+        epilog=f"examples:\n  voicebot up\n  voicebot demo\n  voicebot check-config -c voicebot.yaml\n\n{_CODES}",
+    )
+    subs = root.add_subparsers(metavar="COMMAND", required=True)
+    _up(subs)
+    _demo(subs)
+    _run(subs)
+    _worker(subs)
+    _call(subs)
+    _fetch(subs)
+    _check_config(subs)
+    _version(subs)
+    return root
+
+
+def _add(subs: "Subs", name: str, about: str, examples: str, *, config: bool = True) -> ArgumentParser:
+    command = subs.add_parser(
+        name,
+        help=about,
+        description=f"{about[0].upper()}{about[1:]}.",
+        epilog=f"examples:\n{examples}",
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    if config:
+        command.add_argument(
+            "-c",
+            "--config",
+            type=Path,
+            metavar="FILE",
+            help="configuration (voicebot.yaml here, if there is one)",
+        )
+    return command
+
+
+def _up(subs: "Subs") -> None:
+    command = _add(
+        subs,
+        "up",
+        "start everything on this machine: Asterisk, the model workers and the call process",
+        "  voicebot up                      with voicebot.yaml here, or the defaults\n"
+        "  voicebot up -c two-gpus.yaml\n"
+        "Ctrl-C stops all of it; a second Ctrl-C does not wait for running calls.",
+    )
+    command.set_defaults(run=commands.up)
+
+
+def _demo(subs: "Subs") -> None:
+    command = _add(
+        subs,
+        "demo",
+        "start everything, place a call with recorded questions, show what was said and how fast, stop",
+        "  voicebot demo\n  voicebot demo --record call.wav   the caller left, the bot right",
+    )
+    command.add_argument(
+        "--record",
+        type=Path,
+        metavar="FILE.wav",
+        default=Path("var/demo.wav"),
+        help="stereo sound of the call (%(default)s)",
+    )
+    command.set_defaults(run=commands.demo)
+
+
+def _run(subs: "Subs") -> None:
+    command = _add(
+        subs,
+        "run",
+        "run the call process only: Asterisk and the workers run elsewhere or on their own",
+        "  ARI_PASSWORD=... voicebot run -c voicebot.yaml",
+    )
+    command.add_argument(
+        "--transcript-file",
+        type=Path,
+        metavar="FILE",
+        help="append each turn's words and times to FILE, as JSON lines",
+    )
+    command.set_defaults(run=commands.run)
+
+
+def _worker(subs: "Subs") -> None:
+    command = _add(
+        subs,
+        "worker",
+        "run one model worker: speech to text, language model or text to speech",
+        "  voicebot worker stt\n  voicebot worker llm -c gpu.yaml",
+    )
+    command.add_argument("kind", choices=("stt", "llm", "tts"), help="which one")
+    command.set_defaults(run=commands.worker)
+
+
+def _call(subs: "Subs") -> None:
+    command = _add(
+        subs,
+        "call",
+        "call the bot with a test phone, play recorded questions and show how fast it answers",
+        "  voicebot call                                   calls 1000 and asks one question of ours\n"
+        "  voicebot call --wav price01 --wav mine.wav --record call.wav\n"
+        "  voicebot call sip:1000@10.0.0.5 --wav pay01     an Asterisk elsewhere",
+    )
+    command.add_argument(
+        "target", nargs="?", default="1000", help="extension on our Asterisk, or a sip: address (%(default)s)"
+    )
+    command.add_argument(
+        "--wav",
+        action="append",
+        metavar="FILE",
+        help="question to play (8 kHz mono WAV or a name of ours); again for more",
+    )
+    command.add_argument(
+        "--record", type=Path, metavar="FILE.wav", help="stereo sound of the call: caller left, bot right"
+    )
+    command.set_defaults(run=commands.call)
+
+
+def _fetch(subs: "Subs") -> None:
+    command = _add(
+        subs,
+        "fetch",
+        "download everything the configuration needs, so that the machine can go offline",
+        "  voicebot fetch\n  voicebot fetch -c voicebot.yaml",
+    )
+    command.add_argument("--for-tests", action="store_true", help="also what the tests need")
+    command.add_argument("--only-missing", action="store_true", help="say nothing about what is here already")
+    command.set_defaults(run=commands.fetch)
+
+
+def _check_config(subs: "Subs") -> None:
+    command = _add(
+        subs,
+        "check-config",
+        "check the configuration and list everything wrong with it",
+        "  voicebot check-config\n  voicebot check-config -c voicebot.yaml --show",
+    )
+    command.add_argument(
+        "--show", action="store_true", help="print all values, defaults included (secrets masked)"
+    )
+    command.set_defaults(run=commands.check_config)
+
+
+def _version(subs: "Subs") -> None:
+    command = _add(subs, "version", "print the version", "  voicebot version", config=False)
+    command.set_defaults(run=commands.version)

@@ -1,0 +1,111 @@
+"""What each subcommand does. Imports are inside, so that one command does not load what another needs."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+
+def up(chosen: argparse.Namespace) -> int:
+    from voicebot.config import load, read_text
+    from voicebot.interrupts import run_until_interrupted
+    from voicebot.up import stay_up
+
+    config, text = load(chosen.config), read_text(chosen.config)
+    _say(_which(chosen.config))
+    return run_until_interrupted(
+        lambda hurry: stay_up(config, text, _say, hurry), _say_stopping(config.calls.drain_s)
+    )
+
+
+def demo(chosen: argparse.Namespace) -> int:
+    from voicebot.config import load, read_text
+    from voicebot.demo import demo as run_demo
+    from voicebot.interrupts import run_until_interrupted
+
+    config, text = load(chosen.config), read_text(chosen.config)
+    _say(_which(chosen.config))
+    return run_until_interrupted(
+        lambda hurry: run_demo(config, text, chosen.record, _say, hurry), _say_stopping(config.calls.drain_s)
+    )
+
+
+def run(chosen: argparse.Namespace) -> int:
+    from voicebot.call_process import run_call_process
+    from voicebot.config import load
+
+    return run_call_process(load(chosen.config), chosen.transcript_file)
+
+
+def worker(chosen: argparse.Namespace) -> int:
+    from voicebot.config import load
+    from voicebot.worker import run_worker
+
+    return run_worker(chosen.kind, load(chosen.config))
+
+
+def call(chosen: argparse.Namespace) -> int:
+    from voicebot.config import load
+    from voicebot.interrupts import run_until_interrupted
+    from voicebot.place_call import place
+
+    config = load(chosen.config)
+    wavs = chosen.wav or ["price01"]
+    return run_until_interrupted(
+        lambda _: place(config, chosen.target, wavs, chosen.record, _say), lambda: None
+    )
+
+
+def fetch(chosen: argparse.Namespace) -> int:
+    from voicebot.config import load
+    from voicebot.fetch import fetch_everything
+
+    fetch_everything(load(chosen.config), _say, for_tests=chosen.for_tests, only_missing=chosen.only_missing)
+    return 0
+
+
+def check_config(chosen: argparse.Namespace) -> int:
+    from voicebot.config import load
+
+    config = load(chosen.config)
+    if chosen.show:
+        import yaml
+
+        print(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True), end="")
+    else:
+        print(f"{_which(chosen.config)} Nothing is wrong with it.")
+    return 0
+
+
+def version(_: argparse.Namespace) -> int:
+    import platform
+    from importlib import metadata
+
+    try:
+        number = metadata.version("voicebot")
+    except metadata.PackageNotFoundError:
+        number = "(not installed: run scripts/setup.sh)"
+    print(f"voicebot {number}, Python {platform.python_version()}")
+    return 0
+
+
+def _which(config: Path | None) -> str:
+    from voicebot.config import DEFAULT_FILE
+
+    if config is not None or DEFAULT_FILE.exists():
+        return f"Configuration: {config or DEFAULT_FILE}."
+    return f"Configuration: the defaults (to change some, copy voicebot.example.yaml to {DEFAULT_FILE})."
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _say_stopping(drain_s: float) -> Callable[[], None]:
+    def say() -> None:
+        print(
+            f"\nStopping. Running calls may go on for up to {drain_s:g} s; Ctrl-C again ends them now.",
+            file=sys.stderr,
+        )
+
+    return say

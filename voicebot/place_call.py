@@ -1,0 +1,76 @@
+"""`voicebot call`: a test phone that asks recorded questions; and its figures, as the demo shows them too."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from caller_phone.phone import Phone, local_host_for
+from caller_phone.script import HangUp, Say, Step, TalkResult, WaitAnswer, WaitGreeting, run_script
+from voicebot import supervise
+from voicebot.addresses import sip_address
+from voicebot.config import Config
+from voicebot.speech import speech_file
+from voicebot.table import table
+
+
+async def place(
+    config: Config, target: str, wavs: Sequence[str], record: Path | None, say: supervise.Say
+) -> int:
+    """Call `target`, ask each of `wavs` and wait for its answer; 0 when each was answered, else 1.
+
+    Raises UsageError for a file that is not there, PhoneError when the call is not answered.
+    """
+    steps: list[Step] = [WaitGreeting()]
+    for wav in wavs:
+        steps += [Say(speech_file(wav)), WaitAnswer()]
+    uri = target if target.startswith("sip:") else number_uri(config, target)
+    say(f"Calling {uri} ...")
+    result = await talk(uri, [*steps, HangUp()])
+    say(figures(result))
+    if record:
+        record.parent.mkdir(parents=True, exist_ok=True)
+        result.recording.write_wav(record)
+        say(f"The call (left: caller, right: bot): {record}")
+    return 0 if all_answered(result, len(wavs)) else 1
+
+
+def number_uri(config: Config, number: str) -> str:
+    """The sip: address of an extension of our Asterisk."""
+    return sip_address(config).replace("sip:", f"sip:{number}@", 1)
+
+
+async def talk(uri: str, steps: Sequence[Step]) -> TalkResult:
+    """One scripted call. Raises PhoneError when it is not answered."""
+    async with Phone(local_host_for(uri)) as phone, phone.call(uri) as call:
+        return await run_script(call, steps)
+
+
+def all_answered(result: TalkResult, questions: int) -> bool:
+    """Whether the bot greeted and answered each of `questions`. That it hangs up after a goodbye is well."""
+    return result.greeting_ms is not None and [turn.answered for turn in result.turns] == [True] * questions
+
+
+def figures(result: TalkResult) -> str:
+    """The turns as the caller heard them."""
+    rows = [
+        (
+            turn.said,
+            "yes" if turn.answered else "NO",
+            _ms(turn.response_ms),
+            _ms(turn.answer_duration_ms),
+            _ms(turn.cut_ms),
+        )
+        for turn in result.turns
+    ]
+    packets = result.packets
+    lines = [
+        table(("question", "answered", "response", "answer lasts", "bot silent after interruption"), rows),
+        f"greeting after {_ms(result.greeting_ms)}; {packets.packets} packets from Asterisk, {packets.missing} missing"
+        f", gap p99 {_ms(packets.gap_p99_ms)}, max {_ms(packets.gap_max_ms)}",
+    ]
+    if result.stopped_at:
+        lines.append(f"The call ended early, at {result.stopped_at}.")
+    return "\n".join(lines)
+
+
+def _ms(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f} ms"

@@ -1,0 +1,245 @@
+"""Everything on this machine: Asterisk, the three model workers and the call process, as children of this one."""
+
+import asyncio
+import secrets
+import sys
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from voicebot import health
+from voicebot.addresses import sip_address, web_url
+from voicebot.asterisk import AsteriskProcess, find_or_fetch
+from voicebot.config import PASSWORD_VARIABLE, Config, cache_dir, worker_parts
+from voicebot.errors import PartError
+from voicebot.fetch_child import fetch_missing
+from voicebot.health import Health
+from voicebot.keep_asterisk import kept_asterisk
+from voicebot.ports import listeners, refuse_taken
+from voicebot.run_folder import run_folder
+from voicebot.supervise import Child, Part, Say, supervised
+from voicebot.table import table
+
+_NICE = {"stt": 5, "tts": 5, "llm": 10}  # the call process comes first: it keeps the clock of the sound
+_POLL_S = 0.25
+_WATCH_S = 2.0
+_SAY_EVERY_S = 10.0
+_START_S = 900.0  # a large model on a slow disk
+_ELSEWHERE_S = 10.0  # how long to wait for what runs elsewhere
+_GOODBYE_S = 20.0  # what a draining call process needs beyond calls.drain_s
+
+
+@dataclass
+class System:
+    """All parts as they run now. `asterisk` is its version, "" when it is not ours."""
+
+    config: Config
+    asterisk: str
+    log_directory: Path
+    parts: dict[str, Part] = field(default_factory=dict)
+    states: dict[str, Health] = field(default_factory=dict)
+
+    async def refresh(self) -> None:
+        """Ask every part how it is."""
+        async with health.session() as http:
+            probes: dict[str, Awaitable[Health]] = {
+                name: health.worker_health(http, worker.base_url)
+                for name, worker in worker_parts(self.config).items()
+            }
+            probes["calls"] = health.call_health(http, web_url(self.config))
+            answers = await asyncio.gather(*probes.values())
+        for name, state in zip(probes, answers, strict=True):
+            part = self.parts.get(name)
+            if part and part.down:
+                state = Health(part.down)
+            elif part and state.ready:
+                part.was_ready = True
+            self.states[name] = state
+
+    def table(self) -> str:
+        """Each part, its device, its address, ready or why not."""
+        asterisk = self.config.asterisk
+        theirs = ("Asterisk", "-", self.config.ari.url, "not ours, see calls")
+        ours = (
+            "Asterisk",
+            "-",
+            f"{sip_address(self.config)}, {self.config.ari.url}",
+            f"ready ({self.asterisk})",
+        )
+        rows = [ours if asterisk.start else theirs]
+        for name, worker in worker_parts(self.config).items():
+            state = self.states[name]
+            device = state.device if state.device != "-" else worker.device if worker.start else "-"
+            rows.append((name, device, worker.base_url, _described(state)))
+        rows.append(("calls", "cpu", web_url(self.config), _described(self.states["calls"])))
+        return table(("part", "device", "address", "state"), rows)
+
+    async def watch(self, say: Say) -> None:
+        """Say whenever a part stops or starts being ready; for ever."""
+        while True:
+            before = dict(self.states)
+            await asyncio.sleep(_WATCH_S)
+            await self.refresh()
+            for name, state in self.states.items():
+                if state.ready != before[name].ready:
+                    say(f"{name} is ready again." if state.ready else f"{name} is not ready: {state.why}")
+
+
+@asynccontextmanager
+async def running(
+    config: Config, text: str, say: Say, hurry: asyncio.Event, transcript: Path | None = None
+) -> AsyncIterator[System]:
+    """Everything up and ready; at the end of the block everything stopped, the call process first.
+
+    `text` is what `config` was read from: the children get a copy, so that editing the file meanwhile does no harm.
+    `hurry`, once set, cuts waiting for a clean end short. `transcript`: where the call process writes what was said.
+    Raises VoicebotError, alone or inside an exception group.
+    """
+    refuse_taken(listeners(config))
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(run_folder())
+        copy = folder / "voicebot.yaml"
+        copy.touch(mode=0o600)
+        copy.write_text(text, encoding="utf-8")
+        await fetch_missing(copy, say)
+        password = config.ari.password or SecretStr(secrets.token_urlsafe(24))
+        system = System(config, "", config.log.directory)
+        _set_old_logs_aside(system.log_directory)
+        if config.asterisk.start:
+            system.asterisk = await stack.enter_async_context(_asterisk(config, password, say))
+        workers = [
+            _worker(name, copy, system.log_directory)
+            for name, part in worker_parts(config).items()
+            if part.start
+        ]
+        for part in await stack.enter_async_context(supervised(workers, say, hurry)):
+            system.parts[part.child.name] = part
+        call = _call_process(config, copy, password, transcript)
+        (system.parts["calls"],) = await stack.enter_async_context(supervised([call], say, hurry))
+        await _until_ready(system, say)
+        yield system
+
+
+@asynccontextmanager
+async def _asterisk(config: Config, password: SecretStr, say: Say) -> AsyncIterator[str]:
+    """Our Asterisk; its version."""
+    settings = config.asterisk
+    install = find_or_fetch(cache_dir(config), lambda _: None, settings.binary)  # there already
+
+    def make() -> AsteriskProcess:
+        return AsteriskProcess(
+            install,
+            ari_password=password,
+            ari_user=config.ari.username,
+            sip_host=settings.sip_host,
+            sip_port=settings.sip_port,
+            http_port=settings.http_port,
+            rtp_start=settings.rtp_start,
+            rtp_end=settings.rtp_end,
+        )
+
+    async with kept_asterisk(make, say):
+        say(f"Asterisk {install.version} is up.")
+        yield install.version
+
+
+def _worker(name: str, config_file: Path, log_directory: Path) -> Child:
+    command = (sys.executable, "-m", "voicebot", "worker", name, "-c", str(config_file))
+    return Child(name, command, log_directory / f"{name}.log", nice=_NICE[name])
+
+
+def _call_process(config: Config, config_file: Path, password: SecretStr, transcript: Path | None) -> Child:
+    command = [sys.executable, "-m", "voicebot", "run", "-c", str(config_file)]
+    if transcript:
+        command += ["--transcript-file", str(transcript)]
+    return Child(
+        "calls",
+        command,
+        config.log.directory / "calls.log",
+        env={PASSWORD_VARIABLE: password.get_secret_value()},
+        grace_s=config.calls.drain_s + _GOODBYE_S,
+    )
+
+
+def _set_old_logs_aside(directory: Path) -> None:
+    """Each run writes new files; those of the run before are kept as NAME.log.old."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for log in directory.glob("*.log"):
+        log.replace(log.with_suffix(".log.old"))
+
+
+async def _until_ready(system: System, say: Say) -> None:
+    """Return when every part is ready, or when only what runs elsewhere, and what waits for it, is not."""
+    loop = asyncio.get_running_loop()
+    began = here_since = loop.time()
+    next_word = began + _SAY_EVERY_S
+    ready: set[str] = set()
+    while True:
+        await system.refresh()
+        now = loop.time()
+        for name, state in system.states.items():
+            if state.ready and name not in ready:
+                ready.add(name)
+                say(f"{name} is ready after {now - began:.1f} s{f' ({state.about})' if state.about else ''}.")
+        waiting = {name: state for name, state in system.states.items() if not state.ready}
+        if not waiting:
+            return
+        if any(name in system.parts and name != "calls" for name in waiting):
+            here_since = now
+        elsewhere = not system.config.asterisk.start or any(name not in system.parts for name in waiting)
+        if elsewhere and now - here_since > _ELSEWHERE_S:
+            return
+        why = "; ".join(f"{name}: {state.why}" for name, state in waiting.items())
+        if now - began > _START_S:
+            raise PartError(
+                f"not ready after {_START_S:.0f} s: {why}. See the logs in {system.log_directory}."
+            )
+        if now >= next_word:
+            say(f"waiting for {why}")
+            next_word = now + _SAY_EVERY_S
+        await asyncio.sleep(_POLL_S)
+
+
+def _described(state: Health) -> str:
+    if state.ready:
+        return f"ready ({state.about})" if state.about else "ready"
+    return f"not ready: {state.why}"
+
+
+async def stay_up(config: Config, text: str, say: Say, hurry: asyncio.Event) -> int:
+    """`voicebot up`: bring everything up, say how to call it, and keep it up until cancelled."""
+    async with running(config, text, say, hurry) as system:
+        say(f"\n{system.table()}\n\n{how_to_call(config)}")
+        await system.watch(say)
+    return 0
+
+
+def how_to_call(config: Config) -> str:
+    """What to do next, for the terminal."""
+    lines = [
+        (
+            "Watch it:",
+            f"{web_url(config)}/ready and /metrics; one log file for each part in {config.log.directory}/",
+        ),
+        ("Stop it:", "Ctrl-C"),
+    ]
+    if config.asterisk.start:
+        host, _, port = sip_address(config).removeprefix("sip:").rpartition(":")
+        lines.insert(
+            0, ("Call it:", f"sip:1000@{host}:{port} with any SIP phone on this machine (UDP, no account),")
+        )
+        lines.insert(
+            1, ("", "or `voicebot call` in another terminal: a test phone that asks recorded questions")
+        )
+    else:
+        lines.insert(
+            0,
+            (
+                "Call it:",
+                f"the extension of your dialplan that runs Stasis({config.ari.app},profile=default)",
+            ),
+        )
+    return "\n".join(f"{label:<10}{text}" for label, text in lines)
