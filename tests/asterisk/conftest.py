@@ -1,0 +1,14 @@
+"""One private Asterisk for all tests of a session, with asterisk_conf/ as it is."""
+
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+
+from tests.support.rig import private_asterisk
+from voicebot.asterisk import AsteriskProcess
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def asterisk() -> AsyncIterator[AsteriskProcess]:
+    async with private_asterisk() as process:
+        yield process
