@@ -81,14 +81,13 @@ class RtpPeer:
         assert self._to is not None
         self._sock.sendto(datagram, self._to)
 
-    def send_frame(self, pcm: bytes) -> None:
-        """Send one packet of pcm, numbered after the last one."""
+    def next_frame(self, pcm: bytes) -> bytes:
+        """The datagram of these samples, numbered after the last one."""
         payload = self._codec.encode(pcm)
-        self.send(
-            build(RtpPacket(self._codec.payload_type, self.sequence, self.timestamp, self.ssrc, payload))
-        )
+        packet = RtpPacket(self._codec.payload_type, self.sequence, self.timestamp, self.ssrc, payload)
         self.sequence = sequence_add(self.sequence, 1)
         self.timestamp = timestamp_add(self.timestamp, len(pcm) // 2)
+        return build(packet)
 
     def play(self, pcm: bytes) -> threading.Event:
         """Send pcm (8 kHz), a packet each 20 ms, beginning now; the event is set when the last one has
@@ -113,7 +112,7 @@ class RtpPeer:
         for index, offset in enumerate(range(0, len(pcm) - FRAME_BYTES + 1, FRAME_BYTES)):
             if self._over.wait(max(0.0, start + index * PTIME_S - time.monotonic())):
                 break
-            self.send_frame(pcm[offset : offset + FRAME_BYTES])
+            self.send(self.next_frame(pcm[offset : offset + FRAME_BYTES]))
         done.set()
 
     def _listen(self) -> None:

@@ -1,0 +1,215 @@
+"""One call's sound, both ways, on the 20 ms tick.
+
+Each tick speaks first and hears then, so that nothing the caller sends can keep the bot's stream from going
+on: that stream never pauses from the first tick after `set_peer`, also while the bot is silent, because it
+is what keeps Asterisk from listening to a stranger.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from media_bridge.ear import Ear
+from media_bridge.events import (
+    MediaEvent,
+    MediaFailed,
+    MediaTimeout,
+    PlayoutStarted,
+)
+from media_bridge.g711 import CODECS
+from media_bridge.pacer import PTIME_S
+from media_bridge.playout import FRAME_BYTES, FRAME_SAMPLES, Heard, Playout
+from media_bridge.settings import MediaSettings
+from media_bridge.stats import MediaStats
+from media_bridge.udp import RtpTransport
+from media_bridge.vad import Vad
+
+Tap = Callable[[bytes, bytes], None]
+"""`tap(caller_pcm, bot_pcm)`: what both sides sounded like in the same time, of equal length, 20 ms or
+more.
+"""
+
+_SILENCE = bytes(FRAME_BYTES)
+# after a stall of the process the caller's last 300 ms are still heard: their words came, only we were away
+_HEAR_AGAIN = 15
+
+
+class MediaSession:
+    """One call's media. `MediaPlane.open` makes it and takes it apart.
+
+    `on_event` is called from within the tick and must return at once; it may call any method here but `put`.
+    """
+
+    def __init__(
+        self,
+        settings: MediaSettings,
+        transport: RtpTransport,
+        port: int,
+        vad: Vad,
+        on_event: Callable[[MediaEvent], None],
+        clock: Callable[[], float],
+        tap: Tap | None = None,
+    ) -> None:
+        codec = CODECS[settings.codec]
+        self.codec: str = settings.codec
+        self.advertised = (settings.advertise_host or settings.bind_host, port)
+        self._settings = settings
+        self._transport = transport
+        self._on_event = on_event
+        self._clock = clock
+        self._tap = tap
+        self._encode = codec.encode
+        self._silence = codec.encode(_SILENCE)
+        self._ear = Ear(settings, vad)
+        self._playout = Playout()
+        self._room = asyncio.Event()
+        self._first_packets: dict[int, float] = {}
+        self._marker = True
+        self._on_hold = False
+        self._watched_since = 0.0
+        self._timed_out = False
+        self._skipped = 0
+        self._max_late_ms = 0.0
+
+    # --- the peer
+
+    def set_peer(self, host: str, port: int) -> None:
+        """The address Asterisk sends from and listens on, from ARI: nothing else is heard.
+
+        Sending begins with the next tick. Raises MediaError if `host` is no IP address of bind_host's family.
+        """
+        self._transport.set_peer(host, port)
+        self._watched_since = self._clock()
+
+    def hold(self, on: bool) -> None:
+        """While on hold the caller is not listened to and may be silent for any time; sending goes on."""
+        self._on_hold = on
+        self._watched_since = self._clock()
+
+    # --- the bot's voice
+
+    def start_turn(self, turn: int) -> None:
+        """Open a turn; turn numbers only grow. What is left of an earlier one is dropped."""
+        self._playout.start_turn(turn)
+        self._room.set()
+
+    def begin_sentence(self, turn: int, text: str) -> None:
+        """What is put from here on says `text`."""
+        self._playout.begin_sentence(turn, text)
+
+    async def put(self, turn: int, pcm: bytes) -> bool:
+        """Queue pcm (8 kHz); waits while 2 s or more are queued. False, at once, if the turn is no longer
+        open.
+        """
+        while not self._playout.room_ms() and self._playout.is_open(turn):
+            self._room.clear()
+            await self._room.wait()
+        return self._playout.put(turn, pcm)
+
+    def end_sentence(self, turn: int) -> None:
+        """The sentence has all its sound."""
+        self._playout.end_sentence(turn)
+
+    def end_turn(self, turn: int) -> None:
+        """Nothing more will be put; PlayoutFinished comes when all has been played."""
+        self._playout.end_turn(turn)
+        self._room.set()
+
+    def pause(self) -> None:
+        """Be silent from the next tick on; nothing is lost."""
+        self._playout.pause()
+
+    def resume(self) -> None:
+        """Go on at the sample the pause came before."""
+        self._playout.resume()
+
+    def flush(self) -> Heard:
+        """Be silent from the next tick on and close the turn. What has been heard of it."""
+        self._marker = True
+        heard = self._playout.flush()
+        self._room.set()
+        return heard
+
+    def heard(self) -> Heard:
+        """What has gone out of the latest turn so far."""
+        return self._playout.heard()
+
+    def first_packet_at(self, turn: int) -> float | None:
+        """The instant the first packet of this turn's speech was sent; None if none was."""
+        return self._first_packets.get(turn)
+
+    # --- the caller's voice
+
+    def set_end_wait(self, utterance_number: int, wait_ms: int) -> None:
+        """How much silence ends this utterance, now that its words are known."""
+        self._ear.set_end_wait(utterance_number, wait_ms)
+
+    def stats(self) -> MediaStats:
+        return self._ear.stats(self._transport, self._skipped, self._max_late_ms, self._playout.underruns)
+
+    # --- the tick
+
+    def tick(self, due: float, skipped: int) -> None:
+        """One 20 ms step of both directions; `skipped` steps were left out before it."""
+        self._max_late_ms = max(self._max_late_ms, (self._clock() - due) * 1000)
+        self._skipped += skipped
+        if self._transport.peer is None:
+            self._transport.receive()
+            return
+        spoken, level = self._speak(due, skipped)
+        self._hear(due, skipped, spoken, level)
+        if not skipped:
+            self._check_timeout(due)
+
+    def failed(self, due: float, error: Exception) -> None:
+        """A tick raised: say so, once."""
+        self._on_event(MediaFailed(due, type(error).__name__))
+
+    def close(self) -> None:
+        """Let nobody wait in `put` any more."""
+        self.flush()
+
+    def _speak(self, due: float, skipped: int) -> tuple[bytes, float | None]:
+        frame = self._playout.take(due)
+        is_speech = frame.kind == "speech"
+        payload = self._encode(frame.pcm) if is_speech else self._silence
+        # a skipped tick's time has passed: the timestamp says so, the sequence has no hole (RFC 3550
+        # section 5.1)
+        marker = self._marker or skipped > 0
+        self._transport.send(payload, FRAME_SAMPLES, left_out=skipped * FRAME_SAMPLES, marker=marker)
+        self._marker = False
+        if not self._room.is_set() and self._playout.room_ms():
+            self._room.set()
+        for event in frame.events:
+            if isinstance(event, PlayoutStarted):
+                self._first_packets[event.turn] = self._clock()
+            self._on_event(event)
+        return frame.pcm, frame.level if is_speech else None
+
+    def _hear(self, due: float, skipped: int, spoken: bytes, level: float | None) -> None:
+        for packet, arrived in self._transport.receive():
+            self._ear.put(packet, arrived)
+        again = min(skipped, _HEAR_AGAIN)
+        if self._tap is not None and skipped > again:
+            missed = _SILENCE * (skipped - again)
+            self._tap(missed, missed)
+        for step in range(again, 0, -1):
+            self._hear_frame(due - step * PTIME_S, _SILENCE, None)
+        self._hear_frame(due, spoken, level)
+
+    def _hear_frame(self, at: float, spoken: bytes, level: float | None) -> None:
+        pcm = self._ear.frame(at)
+        if self._tap is not None:
+            self._tap(pcm, spoken)
+        if self._on_hold:
+            return
+        for event in self._ear.listen(pcm, at, level):
+            self._on_event(event)
+
+    def _check_timeout(self, now: float) -> None:
+        if self._on_hold or self._timed_out:
+            return
+        heard_at = self._ear.last_packet_at
+        limit_s = self._settings.first_packet_s if heard_at is None else self._settings.media_timeout_s
+        if now - max(heard_at or 0.0, self._watched_since) >= limit_s:
+            self._timed_out = True
+            self._on_event(MediaTimeout(now, "first_packet" if heard_at is None else "stopped"))
