@@ -1,0 +1,315 @@
+"""A stream of tokens, cut into chunks that a voice can say one by one.
+
+The first chunk closes early, at a clause,
+so that sound starts early; later chunks are whole sentences. Every decision
+depends on the characters so far and nothing else,
+so the same text gives the same chunks however it was split into
+tokens. The one exception is `close_first`, which the caller's timer asks for.
+
+What a full stop means is decided one character after the space behind it ("$29." or "$29. Next"), and one word after it
+where the word before is an abbreviation that can also end a sentence ("at 9 p.m. Please", "at 9 p.m. Monday").
+
+Pure: no clock, no I/O.
+"""
+
+import re
+import unicodedata
+from typing import Final
+
+from stasis_app.speakable import spoken_characters
+
+# always followed by a name or number
+_TITLES: Final = frozenset(
+    "mr mrs ms prof gen sen rep gov capt cpt lt col sgt rev hon messrs mme mlle fr mt ft e.g i.e cf viz vs "
+    "approx ca incl excl esp".split()
+)
+# followed by a name, or (Drive, Street) the end of a sentence
+_TITLES_OR_STREETS: Final = frozenset({"dr", "st"})
+# end no sentence when a number comes next
+_BEFORE_NUMBER: Final = frozenset(
+    "no nos fig figs vol p pp ch sec art par ext tel apt ste rm jan feb mar apr jun jul aug sep sept oct nov "
+    "dec".split()
+)
+# may end a sentence; a capital or nothing known against it decides
+_MAYBE_ENDS: Final = frozenset(
+    "a.m p.m am pm etc inc ltd co corp jr sr ave rd blvd ln hwy sq bros dept est min max hr hrs secs mins in "
+    "ft lb lbs oz ph.d b.a m.a b.sc m.sc mon tue tues wed thu thur thurs fri sat sun u.s u.k u.s.a d.c".split()
+)
+# a capital word after an abbreviation that still belongs to the same sentence
+_GOES_ON: Final = frozenset(
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july "
+    "august september october november december est pst cst mst edt pdt gmt utc eastern pacific central "
+    "mountain suite apt unit floor box n s e w nw ne sw se north south east west army navy government "
+    "congress senate president dollar dollars".split()
+)
+# capital words that open a sentence and are nobody's name
+_STARTERS: Final = frozenset(
+    "i i'm i'll i've you you're your he she it it's its we we're we'll we've our they they're their the this "
+    "that that's these those there there's here here's a an my and but or so if when while because although "
+    "as what what's where where's when's who who's why how which is are am was were do does did don't can "
+    "can't could would should shall have has please no yes not now then also to for in on at with from after "
+    "before once until since just let let's thank thanks sorry sure okay ok well however unfortunately "
+    "alternatively otherwise".split()
+)
+_JOINING: Final = frozenset(
+    {"but", "so", "because", "while", "although", "which", "unless", "then", "where", "whereas"}
+)
+_LATE_JOINING: Final = frozenset(
+    {"and", "or", "if", "when", "that", "with", "for", "to", "from", "at", "on", "in"}
+)
+
+_CLOSERS: Final = "\"'”’»)]}*_`~」』）】》"
+_FINALS: Final = "!?‽؟"
+_WIDE_FINALS: Final = "。！？｡।॥۔።。"
+_WIDE_CLAUSES: Final = "，、；：،"
+_CLAUSES: Final = ",;:—–"
+_LIST_MARK: Final = re.compile(r"[\s*_#>|+-]*(?:(\d{1,2})[.)]|[a-z]\))?[\s*_`~|+-]*$")
+_NUMBER: Final = re.compile(r"[$€£#(]*[\d.,:/-]*\d$")
+_LETTERS_WITH_DOTS: Final = re.compile(r"(?:\w\.)+\w$")
+
+_MIN_WORDS: Final = 3
+_WIDE_WEIGHT: Final = 3
+
+
+class SentenceChunker:
+    """`feed` tokens, get chunks; `finish` gives the rest. One chunker per answer.
+
+    A chunk closes early at a clause while fewer than `first_chars` characters are out; then it is at least that long
+    itself and at most `first_max_chars`. No chunk is longer than `max_chars`. Chunks keep all that was written, markup
+    too, but for characters that cannot be spoken and blanks at their ends.
+    """
+
+    def __init__(self, *, first_chars: int = 25, first_max_chars: int = 80, max_chars: int = 200) -> None:
+        if not 0 < first_chars <= first_max_chars <= max_chars:
+            raise ValueError("0 < first_chars <= first_max_chars <= max_chars must hold")
+        self._first_chars = first_chars
+        self._first_max_chars = first_max_chars
+        self._max_chars = max_chars
+        self._open = ""
+        self._said = 0
+        self._list_number = 0
+        self._undecided: tuple[int, int] | None = (
+            None  # end of a possible sentence, start of the word behind it
+        )
+
+    def feed(self, delta: str) -> list[str]:
+        chunks: list[str] = []
+        for char in spoken_characters(delta):
+            self._take(char, chunks)
+        return chunks
+
+    def finish(self) -> list[str]:
+        chunks = self.feed("\n")
+        rest, self._open = self._open.strip(), ""
+        return [*chunks, rest] if rest else chunks
+
+    def close_first(self) -> list[str]:
+        """What can be said of an open first chunk now, since waiting any longer would be heard; often nothing."""
+        if not self._early or _words(self._open) <= _MIN_WORDS:
+            return []
+        cut = _soft_break(self._open, len(self._open.rstrip()), 1)
+        chunks: list[str] = []
+        if _words(self._open[:cut]) >= _MIN_WORDS:
+            self._cut(cut, chunks)
+        return chunks
+
+    @property
+    def _early(self) -> bool:
+        return self._said < self._first_chars
+
+    def _take(self, char: str, chunks: list[str]) -> None:
+        if char.isspace() and (not self._open or self._open[-1].isspace()):
+            if not self._open or char != "\n":
+                return
+            self._open = self._open[:-1]
+        self._open += char
+        cut = self._sentence_end(char) or self._early_end(char) or self._length_end(char)
+        if cut:
+            self._cut(cut, chunks)
+
+    def _cut(self, cut: int, chunks: list[str]) -> None:
+        chunk, rest = self._open[:cut].strip(), self._open[cut:]
+        self._open, self._undecided = "", None
+        self._said += _weight(chunk)
+        chunks.append(chunk)
+        for char in rest:
+            self._take(char, chunks)
+
+    def _sentence_end(self, char: str) -> int:
+        """Where the sentence ended that `char`, the newest character, shows to have ended; 0: nowhere."""
+        text, last = self._open, len(self._open) - 1
+        if self._undecided and not (char.isalnum() or char in "'’-."):
+            end, word_start = self._undecided
+            self._undecided = None
+            if self._ends(end, text[word_start:last]):
+                return end
+        if char == "\n":
+            return 0 if self._is_list_mark(last) else last
+        if char.isspace():
+            return last if text[last - 1] in _FINALS else 0
+        if text[last - 1 : last].isspace():
+            return self._after_space(last)
+        body = text[:last].rstrip(_CLOSERS)
+        return (
+            last if body and body[-1] in _WIDE_FINALS and char not in _CLOSERS + _WIDE_FINALS + _FINALS else 0
+        )
+
+    def _after_space(self, last: int) -> int:
+        end = last - 1
+        mark = self._open[:end].rstrip(_CLOSERS)[-1:]
+        if mark in set(_FINALS + _WIDE_FINALS):
+            return 0 if self._open[last].islower() else end
+        if mark not in {".", "…"}:
+            return 0
+        ends = self._ends(end, self._open[last], word_is_whole=False)
+        if ends is None:
+            self._undecided = (end, last)
+        return end if ends else 0
+
+    def _ends(self, end: int, after: str, *, word_is_whole: bool = True) -> bool | None:
+        if self._is_list_mark(end):
+            return False
+        return full_stop_ends(self._open[:end].rstrip(_CLOSERS), after, word_is_whole=word_is_whole)
+
+    def _is_list_mark(self, end: int) -> bool:
+        """Whether the line up to `end` is nothing but "1." or "-", or goes on counting: "1. red 2. blue"."""
+        line = self._open[:end].rsplit("\n", 1)[-1]
+        found = _LIST_MARK.match(line)
+        if found:
+            self._list_number = int(found[1] or self._list_number)
+            return True
+        inline = re.search(r"(?:^|\s)(\d{1,2})[.)]$", line)
+        if not inline:
+            return False
+        before = line[: inline.start()].rstrip()
+        counts_on = self._list_number > 0 and int(inline[1]) == self._list_number + 1
+        if counts_on or before.endswith(":"):
+            self._list_number = int(inline[1])
+            return True
+        return False
+
+    def _early_end(self, char: str) -> int:
+        if not self._early or len(self._open) < 2 or _in_link(self._open):
+            return 0
+        cut = _clause_end(self._open, char, self._first_chars)
+        return cut if cut and _words(self._open[:cut]) >= _MIN_WORDS else 0
+
+    def _length_end(self, char: str) -> int:
+        limit = self._first_max_chars if self._early else self._max_chars
+        if char.isspace() or len(self._open) <= limit:
+            return 0
+        return _soft_break(self._open, limit, min(self._first_chars, limit) if self._early else limit // 2)
+
+
+def full_stop_ends(before: str, after: str, *, word_is_whole: bool) -> bool | None:
+    """Whether the "." or "…" at the end of `before` ends a sentence; None: the whole next word is needed to know.
+
+    `after` is the next word, or its first character while `word_is_whole` is false.
+    """
+    word = before.rsplit(maxsplit=1)[-1] if before.strip() else ""
+    if word.endswith(("..", "…")):
+        return not after[:1].islower()
+    word = word.lstrip("\"'“‘([{*_`~«").rstrip(".")
+    lower = word.lower().replace("’", "'")
+    if after[:1].isdigit():
+        return not (lower in _BEFORE_NUMBER | _MAYBE_ENDS | _TITLES or _NUMBER.match(word) or len(lower) < 2)
+    if lower in _TITLES:
+        return False
+    if after[:1].islower():
+        return _is_plain_word(lower)
+    if (
+        lower in _TITLES_OR_STREETS
+        or len(lower) == 1
+        or _LETTERS_WITH_DOTS.match(lower)
+        or lower in _MAYBE_ENDS
+    ):
+        if not word_is_whole:
+            return None
+        return _opens_sentence(lower, after.rstrip(".").lower().replace("’", "'"))
+    return True
+
+
+def _opens_sentence(before: str, after: str) -> bool:
+    if before in _TITLES_OR_STREETS or (before not in _MAYBE_ENDS and (len(before) == 1 or "." in before)):
+        return after in _STARTERS
+    return after not in _GOES_ON
+
+
+def _is_plain_word(word: str) -> bool:
+    """Whether `word` can end a sentence that is followed by a small letter: no abbreviation of any kind."""
+    if (
+        len(word) == 1
+        or "." in word
+        or word in _MAYBE_ENDS
+        or word in _TITLES_OR_STREETS
+        or word in _BEFORE_NUMBER - {"no", "sec", "art", "mar"}
+    ):
+        return False
+    if _NUMBER.match(word) or not word.isascii():
+        return not _NUMBER.match(word)
+    return len(word) > 4 or any(vowel in word for vowel in "aeiouy")
+
+
+def _clause_end(text: str, char: str, first_chars: int) -> int:
+    """Where a clause of `first_chars` or more ends, as `char`, the newest character, shows; 0: nowhere."""
+    last = len(text) - 1
+    if char.isspace():
+        word = text[:last].rsplit(maxsplit=1)[-1].lower()
+        start = last - len(word)
+        enough = first_chars if word in _JOINING else first_chars * 8 // 5 if word in {"and", "or"} else 0
+        return start if enough and _weight(text[:start].rstrip()) >= enough else 0
+    before = text[:last].rstrip()
+    if _weight(before) < first_chars:
+        return 0
+    if before[-1] in _WIDE_CLAUSES and char not in _CLOSERS:
+        return len(before)
+    if len(before) == last:
+        return last if before[-1] == "—" and char.isalpha() else 0
+    closed = before.rstrip(_CLOSERS)
+    if closed[-1:] in set(_CLAUSES) or before.endswith(" -"):
+        return 0 if char.isdigit() else len(before)
+    return 0
+
+
+def _soft_break(text: str, limit: int, least: int) -> int:
+    """The best place to cut `text` at or before `limit`: a clause, a joining word, a blank, else `limit` itself."""
+    blanks = [at for at in range(limit, 0, -1) if text[at : at + 1].isspace() and text[at - 1] not in "$€£#"]
+    for at in blanks:
+        if at >= least and text[at - 1] in _CLAUSES + _FINALS + ".…" and not text[at + 1 : at + 2].isdigit():
+            word = text[:at].rsplit(maxsplit=1)[-1].lower().rstrip(".")
+            if word not in _TITLES | _TITLES_OR_STREETS | _BEFORE_NUMBER and len(word) > 1:
+                return at
+    for at in blanks:
+        if (
+            at >= least
+            and re.match(r"\s\w+\s", text[at:])
+            and text[at + 1 :].split(maxsplit=1)[0] in _JOINING | _LATE_JOINING
+        ):
+            return at
+    for at in range(limit, least, -1):
+        if text[at - 1] in _WIDE_CLAUSES + _WIDE_FINALS:
+            return at
+    if blanks:
+        return next((at for at in blanks if not text[at - 1].isdigit() and text[at - 1] != "."), blanks[0])
+    cut = limit
+    while cut > 1 and unicodedata.category(text[cut : cut + 1] or "x").startswith("M"):
+        cut -= 1
+    return cut
+
+
+def _in_link(text: str) -> bool:
+    return text.rfind("[") > text.rfind("]") or text.rfind("](") > text.rfind(")")
+
+
+def _words(text: str) -> int:
+    """How many words; wide characters have no blanks between words and count as one each."""
+    return sum(any(char.isalnum() for char in word) for word in text.split()) + sum(map(_is_wide, text))
+
+
+def _weight(text: str) -> int:
+    """Length in Latin characters that take as long to say."""
+    return sum(_WIDE_WEIGHT if _is_wide(char) else 1 for char in text)
+
+
+def _is_wide(char: str) -> bool:
+    return char > "\u2e7f" and unicodedata.east_asian_width(char) in "WF"

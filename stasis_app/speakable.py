@@ -1,0 +1,189 @@
+"""What a language model writes, as a voice can say it.
+
+Order: `sentences` first, then this. A whole chunk shows where a price, a link or an abbreviation ends,
+so nothing here
+has to guess what the next token brings. What outlives a chunk (a code block,
+a model's hidden reasoning) is the
+state of `Speakable`. Only `spoken_characters` works before the split: it looks at single characters.
+
+Pure: no clock,
+no I/O. A voice of another language than English gets the markup rules and reads numbers its own way.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import Final
+
+from stasis_app import speakable_en
+
+_KEPT_SYMBOLS: Final = frozenset("°№℃℉™®©+=<>|~^`$€£¥₹₩₽¢×÷±≤≥≈→½")
+_NEVER_SPOKEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+_JOINERS: Final = re.compile("[\ufe00-\ufe0f\u20e3]")
+_SPACES: Final = re.compile(r"[^\S\n]+")
+
+_FENCE: Final = re.compile(r"```|~~~")
+_THINK: Final = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
+_TAG: Final = re.compile(r"<(?:[/!?]?[A-Za-z][^<>\n]*)>")
+_LINK: Final = re.compile(r"!?\[([^\[\]\n]*)\](?:\([^()\s]*(?:\s[^()]*)?\)|\[[^\[\]\n]*\])")
+_LINK_TAIL: Final = re.compile(r"\]\([^()\s]*\)?")
+_AUTOLINK: Final = re.compile(r"<((?:https?://|mailto:)[^<>\s]+|[^<>\s@]+@[^<>\s@]+)>")
+_RULE_LINE: Final = re.compile(r"[\s|:*_=+-]*$")
+_LINE_MARK: Final = re.compile(r"\s*(?:>\s?)*(?:#{1,6}\s+|[-*+•‣◦▪]\s+(?:\[[ xX]\]\s+)?)?")
+_NUMBERED: Final = re.compile(r"(\d{1,2})[.)]\s+(?=\S)")
+_STARS: Final = re.compile(r"(?<=\d)\s*\*\s*(?=\d)")
+_EMPHASIS: Final = re.compile(r"\*+|~~|`+|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)")
+
+_EMAIL: Final = re.compile(r"(?:mailto:)?\b([\w.+-]+)@([\w-]+(?:\.[\w-]+)+)", re.IGNORECASE)
+_URL: Final = re.compile(
+    r"\b(?:https?://|www\.)[^\s<>()\[\]\"']+"
+    r"|\b(?:[a-z0-9-]+\.)+(?:com|org|net|io|edu|gov|info|biz|shop|store|app|dev|co\.uk|ca|de|fr|eu"
+    r"|us)\b(?:/[^\s<>()\[\]\"']*)?",
+    re.IGNORECASE,
+)
+_LONGEST_PATH: Final = 30
+_MARKS: Final = {".": " dot ", "-": " dash ", "_": " underscore ", "+": " plus ", "/": " slash "}
+
+_SPOKEN_CATEGORIES: Final = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl", "No", "Sc"})
+_SPOKEN_MARKS: Final = frozenset(" .,;:?!'’‘\"“”«»()-–—…%&+=/°@#。！？，、；：「」『』।॥؟،۔¿¡・～·")
+
+
+def spoken_characters(text: str) -> str:
+    """`text` without what no voice can say; every character is judged alone, so any split of a stream gives the same.
+
+    Control, format (ZWJ, RTL marks, BOM),
+    surrogate and private characters vanish; emoji and pictures become a space;
+    every other blank is a plain space, every line end a newline.
+    """
+    return "".join(_spoken_character(char) for char in text)
+
+
+def _spoken_character(char: str) -> str:
+    if char in "\n\r\u2028\u2029\x0b\x0c\x85":
+        return "\n"
+    if char.isspace():
+        return " "
+    category = unicodedata.category(char)
+    if category in _NEVER_SPOKEN or _JOINERS.match(char):
+        return ""
+    if category in {"So", "Sk", "Sm"} and char not in _KEPT_SYMBOLS:
+        return " "
+    return char
+
+
+class Speakable:
+    """Turns the chunks of one answer into what the voice is given, in order.
+
+    `feed` returns "" for a chunk with nothing to say: code, a table's ruler, a lone emoji.
+    """
+
+    def __init__(self, language: str | None = "en") -> None:
+        self._english = language is None or language.lower().startswith("en")
+        self._in_code = False
+        self._in_thought = False
+
+    def feed(self, chunk: str) -> str:
+        text = self._without(_THINK, spoken_characters(chunk))
+        text = self._without(_FENCE, text)
+        text = _AUTOLINK.sub(r" \1 ", text)
+        text = _TAG.sub(" ", text)
+        text = _LINK.sub(r"\1", text)
+        text = _LINK_TAIL.sub(" ", text)
+        text = " ".join(line for line in map(_plain_line, text.split("\n")) if line)
+        text = _EMAIL.sub(_email_words, text)
+        text = _URL.sub(_url_words, text)
+        if self._english:
+            text = speakable_en.in_words(text)
+        return _tidy(unicodedata.normalize("NFKC", text))
+
+    def _without(self, marker: re.Pattern[str], text: str) -> str:
+        """`text` outside of what `marker` opens and closes, which may have been opened by an earlier chunk."""
+        kept, at = [], 0
+        for found in marker.finditer(text):
+            if not self._inside(marker):
+                kept.append(text[at : found.start()])
+            self._turn(marker, found.group())
+            at = found.end()
+        if not self._inside(marker):
+            kept.append(text[at:])
+        return " ".join(kept)
+
+    def _inside(self, marker: re.Pattern[str]) -> bool:
+        return self._in_thought if marker is _THINK else self._in_code
+
+    def _turn(self, marker: re.Pattern[str], found: str) -> None:
+        if marker is _THINK:
+            self._in_thought = not found.startswith("</")
+        else:
+            self._in_code = not self._in_code
+
+
+def speakable(text: str, language: str | None = "en") -> str:
+    """One text that stands alone, e.g. a greeting of the profile."""
+    return Speakable(language).feed(text)
+
+
+def _plain_line(line: str) -> str:
+    """One line of markdown without its marks; it ends like a sentence or clause."""
+    if _RULE_LINE.match(line):
+        return ""
+    found = _LINE_MARK.match(line)
+    mark = found.group() if found else ""
+    text = line[len(mark) :].strip()
+    is_row = text.startswith("|") or text.endswith("|")
+    if is_row:
+        text = ", ".join(cell.strip() for cell in text.strip("|").split("|") if cell.strip())
+    text = _NUMBERED.sub(r"\1, ", text, count=1) if _NUMBERED.match(text) else text
+    text = _EMPHASIS.sub("", _STARS.sub(" × ", text)).strip()
+    if (mark.strip() or is_row) and text and (text[-1].isalnum() or text[-1] == ")"):
+        text += "."
+    return text
+
+
+def _email_words(found: re.Match[str]) -> str:
+    return f" {_marks_in_words(found[1])} at {_marks_in_words(found[2])} "
+
+
+def _url_words(found: re.Match[str]) -> str:
+    url = found.group()
+    body = url.rstrip(".,;:!?")
+    tail = url[len(body) :]
+    body = re.sub(r"^(?:https?://)?(?:www\.)?", "", body, flags=re.IGNORECASE)
+    host, _, path = re.split(r"[?#]", body, maxsplit=1)[0].partition("/")
+    path = path.strip("/")
+    spoken = (
+        host if not path or len(path) > _LONGEST_PATH or re.search(r"\d{3}|%", path) else f"{host}/{path}"
+    )
+    return f" {_marks_in_words(spoken)}{tail} "
+
+
+def _marks_in_words(text: str) -> str:
+    return "".join(_MARKS.get(char, char) for char in text).strip()
+
+
+def _spoken_or_blank(char: str) -> str:
+    if unicodedata.category(char) in _SPOKEN_CATEGORIES or char in _SPOKEN_MARKS:
+        return char
+    return " "
+
+
+_TIDY: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
+    (re.compile(r"\s+"), " "),
+    (re.compile(r"\(\s*\)"), " "),
+    (re.compile(r"\s+(?=[,.;:?!…)])"), ""),
+    (re.compile(r"([,;:])(?:\s*[,;:])+"), r"\1"),
+    (re.compile(r"[,;:]+(?=[.?!])"), ""),
+    (re.compile(r"\.\.+"), "…"),
+    (re.compile(r"([!?])[!?]*"), r"\1"),
+    (re.compile(r"^[\s,.;:…)\-–—]+"), ""),
+    (re.compile(r"\s+[-–—]+$"), ","),
+    (re.compile(r"\s+"), " "),
+)
+
+
+def _tidy(text: str) -> str:
+    text = "".join(map(_spoken_or_blank, text))
+    for pattern, replacement in _TIDY:
+        text = pattern.sub(replacement, text)
+    text = text.strip()
+    return text if any(char.isalnum() for char in text) else ""
