@@ -1,0 +1,267 @@
+"""How long to wait after a pause, by what the caller has said so far.
+
+Words decide, not punctuation: Whisper puts a full stop behind nearly everything, so only "?", "...", a comma or a dash
+at the end say something. English rules; most text in another language falls through to NEUTRAL.
+
+Pure: text in, class or milliseconds out.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Literal
+
+from media_bridge import turn_end_dictation as dictation
+from media_bridge import turn_end_words as words
+
+Kind = Literal["open", "yes_no", "digits", "spelling", "email", "date"]
+
+
+class Ending(Enum):
+    """How finished the words sound."""
+
+    FINISHED = "finished"  # a question, a short answer, a goodbye
+    COMPLETE = "complete"  # a whole statement; more may follow
+    NEUTRAL = "neutral"  # nothing known
+    LISTING = "listing"  # in the middle of digits, letters, an address or a date
+    TRAILING = "trailing"  # cannot stand as it is: "my number is", "and", "um"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the bot has just asked for; `count` is the number of digits, where it is known."""
+
+    kind: Kind
+    count: int | None = None
+
+
+@dataclass(frozen=True)
+class EndWaits:
+    """Silence, in all, that ends the turn after each kind of ending."""
+
+    finished_ms: int = 350
+    complete_ms: int = 500
+    neutral_ms: int = 700
+    listing_ms: int = 1400
+    trailing_ms: int = 1700
+
+    @classmethod
+    def around(cls, end_ms: int) -> "EndWaits":
+        """The same proportions around `end_ms`, the wait when nothing is known of the words."""
+        return cls(end_ms // 2, end_ms * 5 // 7, end_ms, end_ms * 2, end_ms * 17 // 7)
+
+
+def end_wait_ms(text: str, expected: Expected | None, waits: EndWaits) -> int:
+    """Milliseconds of silence after which `text`, the turn so far, is taken as the whole turn."""
+    by_ending = {
+        Ending.FINISHED: waits.finished_ms,
+        Ending.COMPLETE: waits.complete_ms,
+        Ending.NEUTRAL: waits.neutral_ms,
+        Ending.LISTING: waits.listing_ms,
+        Ending.TRAILING: waits.trailing_ms,
+    }
+    return by_ending[ending(text, expected)]
+
+
+def ending(text: str, expected: Expected | None = None) -> Ending:
+    said = " ".join(text.lower().replace("’", "'").split())
+    spoken = " ".join(re.findall(r"[^\W_]+(?:'[^\W_]+)*", said))
+    if not spoken:
+        return Ending.NEUTRAL
+    kind = expected.kind if expected else "open"
+    for rule in _RULES[kind]:
+        found = rule(said, spoken, expected)
+        if found is not None:
+            return found
+    return Ending.NEUTRAL
+
+
+def expected_answer(question: str) -> Expected | None:
+    """What the bot's last sentence asks for; None where it asks nothing of a known kind."""
+    asked = question.lower()
+    return next((expected for pattern, expected in _QUESTIONS if re.search(pattern, asked)), None)
+
+
+_Rule = Callable[[str, str, Expected | None], Ending | None]
+
+_PHONE_DIGITS: Final = 10  # a number with its area code; 7 without
+_LOCAL_DIGITS: Final = 7
+
+
+def _trailing(said: str, spoken: str, _: Expected | None) -> Ending | None:
+    if words.FILLER.search(spoken) or words.SOUNDS_OPEN.search(said):
+        return Ending.TRAILING
+    if words.YES_NO.match(spoken):
+        return Ending.FINISHED
+    if words.SHORT_CLAUSE.match(spoken) and not words.IS_TO_COME.match(spoken):
+        return (
+            Ending.FINISHED if spoken.split()[0] in {"yes", "yeah", "yep", "no", "nope"} else Ending.NEUTRAL
+        )
+    last = spoken.rsplit(maxsplit=1)[-1]
+    if (
+        last in words.JOINING | words.DETERMINERS | words.HALF_SAID
+        or _half_clause(spoken)
+        or words.HEAD_ALONE.match(said.rstrip(" .?!"))
+    ):
+        return Ending.NEUTRAL if spoken in {"so", "both"} else Ending.TRAILING
+    if last in words.PREPOSITIONS and not words.WH_START.match(spoken):
+        return None if words.PARTICLE.search(spoken) else Ending.TRAILING
+    if last in words.AUXILIARIES:
+        return Ending.NEUTRAL if words.EMBEDDED_WH.search(spoken) else Ending.TRAILING
+    return None
+
+
+def _half_clause(spoken: str) -> bool:
+    if words.SUBJECT_ALONE.match(spoken) and not words.INVERTED.search(spoken):
+        return True
+    if words.SAID.search(spoken) or words.NEEDS_OBJECT.search(spoken):
+        return not (
+            words.RELATIVE.search(spoken) or words.EMBEDDED_WH.search(spoken) or words.WH_START.match(spoken)
+        )
+    if words.THAT_CLAUSE.search(spoken):
+        return not words.WH_START.match(spoken)
+    patterns = (
+        words.CONTRACTIONS,
+        words.THEN,
+        words.WHEN,
+        words.ANY,
+        words.THINKING,
+        words.IS_TO_COME,
+        words.KNOW_WHAT,
+        words.MID_STREET,
+    )
+    return any(pattern.search(spoken) for pattern in patterns) or _open_route(spoken)
+
+
+def _open_route(spoken: str) -> bool:
+    """ "I want to go from Denver": the other end is still to come."""
+    found = words.ROUTE.search(spoken)
+    return bool(found) and not re.search(
+        r"\bto (?!go\b|fly\b|travel\b|drive\b|get\b|book\b|take\b|buy\b)", spoken
+    )
+
+
+def _open_clause(said: str, spoken: str, _: Expected | None) -> Ending | None:
+    """ "When I press the button": a clause that needs another one."""
+    if not words.SUBORDINATE.match(spoken) or words.QUESTION.match(spoken):
+        return None
+    inner = re.sub(r"^(?:(?:so|well|and|but|yes|no|ok|okay)\W+)+", "", said.rstrip(" .?!"))
+    clauses = len(
+        re.findall(
+            r"\b(?:i|you|we|he|she|it|they|there|nobody|somebody)\b(?:'\w+)? (?!\w+ing\b)[\w']+", spoken
+        )
+    )
+    return (
+        None
+        if "," in inner or " then " in inner or clauses > 1 or len(spoken.split()) > 10
+        else Ending.TRAILING
+    )
+
+
+def _whole(said: str, spoken: str, _: Expected | None) -> Ending | None:
+    count = spoken.count(" ") + 1
+    if words.YES_NO.match(spoken) or words.CLOSING.search(spoken):
+        return Ending.FINISHED
+    if (
+        words.QUESTION.match(spoken)
+        or words.QUESTION_LATER.search(said)
+        or (said.endswith("?") and count > 1)
+    ):
+        return Ending.FINISHED
+    if words.SUBORDINATE.match(spoken) and count > 4:
+        return Ending.COMPLETE
+    if (
+        words.COMMAND.match(spoken)
+        or (count > 2 and words.STATEMENT.search(spoken))
+        or (words.NOUN_FIRST.match(spoken) and words.VERB.search(spoken))
+    ):
+        return Ending.COMPLETE
+    return None
+
+
+def _digits(said: str, spoken: str, expected: Expected | None) -> Ending | None:
+    count = dictation.digits_said(said)
+    if not count:
+        return None
+    wanted = expected.count if expected else None
+    if wanted is None:
+        return Ending.COMPLETE if count >= _PHONE_DIGITS else Ending.LISTING
+    return Ending.FINISHED if count >= wanted else Ending.LISTING
+
+
+def _digits_unasked(said: str, spoken: str, _: Expected | None) -> Ending | None:
+    count = dictation.digits_dictated(said)
+    if not count:
+        return None
+    return (
+        Ending.COMPLETE
+        if count >= _PHONE_DIGITS
+        else Ending.NEUTRAL
+        if count == _LOCAL_DIGITS
+        else Ending.LISTING
+    )
+
+
+def _letters(said: str, spoken: str, expected: Expected | None) -> Ending | None:
+    letters = dictation.letters_spelled(said)
+    if letters and dictation.is_said_before(letters, said):
+        return Ending.FINISHED
+    asked = expected is not None and expected.kind == "spelling"
+    return Ending.LISTING if len(letters) > (0 if asked else 1) else None
+
+
+def _not_spelled_yet(said: str, spoken: str, expected: Expected | None) -> Ending:
+    return _whole(said, spoken, expected) or Ending.LISTING
+
+
+def _email(said: str, spoken: str, expected: Expected | None) -> Ending | None:
+    if expected is None or expected.kind != "email":
+        if not dictation.is_email_begun(said):
+            return None
+    elif _NOT_AN_ANSWER.search(spoken):
+        return None
+    if dictation.is_email_whole(said):
+        return Ending.COMPLETE
+    return (
+        Ending.TRAILING if re.search(r"\b(?:dot|at|is|underscore|dash|hyphen)\W*$", said) else Ending.LISTING
+    )
+
+
+def _date(said: str, spoken: str, _: Expected | None) -> Ending | None:
+    return {"whole": Ending.COMPLETE, "part": Ending.LISTING, "none": None}[dictation.date_said(spoken)]
+
+
+def _born(said: str, spoken: str, _: Expected | None) -> Ending | None:
+    return Ending.LISTING if "born" in spoken.split() and dictation.date_said(spoken) == "part" else None
+
+
+_NOT_AN_ANSWER: Final = re.compile(r"^(?:no|yes|sorry|pardon|what|why|i don't|i do not|can|could)\b")
+_OPEN: Final[tuple[_Rule, ...]] = (_letters, _email, _digits_unasked, _trailing, _born, _open_clause, _whole)
+_RULES: Final[dict[Kind, tuple[_Rule, ...]]] = {
+    "open": _OPEN,
+    "yes_no": _OPEN,
+    "digits": (_digits, _trailing, _open_clause, _whole),
+    "spelling": (_letters, _trailing, _open_clause, _not_spelled_yet),
+    "email": (_email, *_OPEN),
+    "date": (_trailing, _date, *_OPEN),
+}
+_QUESTIONS: Final = (
+    (r"e-?mail", Expected("email")),
+    (r"\bspell", Expected("spelling")),
+    (
+        r"(?:date of birth|born|birthday|what (?:date|day)|which (?:date|day)|when would you like"
+        r"|for when)\b.*\?",
+        Expected("date"),
+    ),
+    (
+        r"(?:phone|telephone|mobile|callback|call you back|account|order|reference|card|customer|zip"
+        r"|postal)\W+(?:number|code)\b.*\?|\bpin\b.*\?",
+        Expected("digits"),
+    ),
+    (
+        r"(?:^|[.!?,;] )(?:is|are|do|does|did|can|could|will|would|should|shall|have|has"
+        r"|may) (?!you (?:tell|give|say|spell|repeat)\b)[^.!?]*\?\s*$",
+        Expected("yes_no"),
+    ),
+)

@@ -1,0 +1,171 @@
+"""What English callers' unfinished and finished turns sound like: the tables of `turn_end`.
+
+Every pattern is matched against lower-case words joined by single blanks, without punctuation,
+unless it says otherwise.
+"""
+
+import re
+from typing import Final
+
+FILLER: Final = re.compile(
+    r"\b(?:u+m+|u+h+|e+r+m*|h+m+|ah+m+|you know|i mean|let me (?:see|think|check|look|find)|let's see"
+    r"|how do i say"
+    r"|what was it|and then|so then|basically|in that case)$|^(?:(?:so|oh|yes|no|ok|okay) )*well$"
+)
+SOUNDS_OPEN: Final = re.compile(r"(?:\.\.\.?|…|,|-|–|—|:)$")
+
+JOINING: Final = frozenset(
+    "and but or because if whether than although though unless until while since as whose which nor"
+    " plus except"
+    " whereas wherever whenever cause 'cause so where".split()
+)
+PREPOSITIONS: Final = frozenset(
+    "to of for with at from in on by about into between without within under near during against"
+    " toward towards"
+    " through across behind beside besides despite onto upon via per including regarding concerning called".split()
+)
+DETERMINERS: Final = frozenset(
+    "a an the my your his its our their every some another each both such very".split()
+)
+HALF_SAID: Final = frozenset(
+    "almost roughly approximately nearly just even maybe perhaps around only exactly either dear"
+    " says costs wanted wants needs includes contains seems became named weighs asked wondered wondering".split()
+)
+AUXILIARIES: Final = frozenset(
+    "is are was were am be been being do does did has had will would could can should must might shall"
+    " isn't aren't wasn't won't wouldn't couldn't can't shouldn't don't doesn't didn't cannot".split()
+)
+CONTRACTIONS: Final = re.compile(
+    r"\b(?:i'm|i'll|i've|i'd|(?:it|that|there|he|she|what|who|here|let|where)'s|(?:you|we|they)'(?:re"
+    r"|ve|ll|d))$"
+)
+SUBJECT_ALONE: Final = re.compile(r"(?:^|.* )(?:i|we|he|she|they)$")
+INVERTED: Final = re.compile(
+    r"\b(?:am|are|is|was|were|do|does|did|can|could|will|would|should|shall|may|have|has|if not|nor"
+    r"|so) (?:i|we|he|she|they)$"
+)
+PARTICLE: Final = re.compile(
+    r"\b(?:log|logg|sign|check|com|came|turn|hold|go|gone|went|plug|mov|drop|fill|switch|get|got|let"
+    r"|put|liv|carry|keep|kept|tak|hand|bring|pay)"
+    r"(?:ed|ing|ged|e|es|s)?(?: (?:it|them|that|this|me|him|her|us))? (?:in|on|by)$"
+)
+WH_START: Final = re.compile(
+    r"^(?:(?:and|so|but|ok|okay|sorry|hi|hello|well|excuse me|yes|no|please) )*(?:what|where|who|which"
+    r"|whom|how|why)\b"
+)
+EMBEDDED_WH: Final = re.compile(
+    r"\b(?:what|where|who|which|how|when|why|all|as|than|everything|anything|whatever)\b(?: [\w']+){1,6}$"
+)
+SHORT_CLAUSE: Final = re.compile(
+    r"^(?:(?:yes|yeah|yep|no|nope|sure|well|of course|ok|okay) )*(?:i|we|it|he|she|they|that|you|there"
+    r"|this) (?:really )?"
+    r"(?:am|are|is|was|were|do|did|does|has|had|can|could|will|would|should|might|may|have|isn't|don't"
+    r"|didn't|can't|won't|wouldn't|doesn't|cannot)(?: not)?$"
+)
+THAT_CLAUSE: Final = re.compile(
+    r"\b(?:told (?:me|us|him|her|them)|said|say|says|think|thought|know|knew|mean|means|is|was|sure"
+    r"|believe|hope|hoping|understand|so|afraid"
+    r"|heard|saw|noticed|read|assume|suppose|guess|except|now|see) that$"
+)
+NEEDS_OBJECT: Final = re.compile(
+    r"\b(?:(?:would|i'd|we'd|he'd|she'd|they'd|also) (?:really )?(?:like|love|prefer|need|want)"
+    r"|(?:i|we|they) (?:need|want|have|got|bought|prefer|wish|think it's|can see)|(?:has|have) got|my \w+ has"
+    r"|(?:going|want|need|like|wanted|trying|have|able|try) to (?:make|buy|get|send|bring|take|have|be"
+    r"|say|ask for|put|find|give|do|use))$"
+)
+RELATIVE: Final = re.compile(
+    r"\b(?:all|what|that|whatever|everything|thing|things|anything|one|ones|much|many|which) (?:i|we"
+    r"|you|they)(?: [\w']+){1,3}$"
+)
+SAID: Final = re.compile(r"\b(?:said|told (?:me|us|him|her|them))$")
+THEN: Final = re.compile(
+    r"(?<!until)(?<!since)(?<!by)(?<!you)(?<!okay)(?<!ok)(?<!bye)(?<!right)(?<!back) then$"
+)
+WHEN: Final = re.compile(
+    r"(?<!know)(?<!sure)(?<!say)(?<!tell me)(?<!ask)(?<!remember)(?<!since)(?<!about)(?<!exactly) when$"
+)
+ANY: Final = re.compile(r"^(?:do|does|did|are|is|have|has|can|could)\b.* any$")
+THINKING: Final = re.compile(
+    r"^(?:(?:yes|yeah|no|well|so|and|but|because|oh) )*(?:i|we) (?:think|guess|believe|hope|feel"
+    r"|suppose|wanted|was|were)$"
+)
+IS_TO_COME: Final = re.compile(
+    r"^(?:(?:and|so|but|well|yes|no) )*(?:what (?:i|we|you)(?: [\w']+){1,3} (?:is|was)|there (?:is|are"
+    r"|was|were))$"
+)
+KNOW_WHAT: Final = re.compile(
+    r"\b(?:you know what|guess what|the thing is|the problem is|at least|at most|more than|less than"
+    r"|up to|kind of|sort of|a lot of|(?:at|is|it's|to|in) number|(?:street|house|room|flight) number)$"
+)
+HEAD_ALONE: Final = re.compile(
+    r"^(?:(?:so|well|and|but|because|ok|okay|yes|no) )*(?:the|my) (?:\w+ )?(?:reason|problem|thing"
+    r"|issue|question|trouble|point)(?: why)?"
+    r"(?: (?:i|we|that|with|is)(?! is\b)(?: (?!is\b|was\b|are\b)[\w']+)*)?$"
+)
+ROUTE: Final = re.compile(
+    r"\b(?:go|fly|travel|drive|going|flying|driving|ticket|tickets|train|bus|flight|ride"
+    r"|get) from(?: \w+){1,2}$"
+)
+SUBORDINATE: Final = re.compile(
+    r"^(?:(?:so|well|and|but|yes|no|ok|okay|because) )*(?:if|when|because|since|while|after|before"
+    r"|although|though|unless|once|whenever|as soon as|in case|every time|whether|as)\b"
+)
+QUESTION_START: Final = (
+    r"(?:what|where|who|which|whom|how|why|when (?:is|are|do|does|did|can|will|would|should|was)|is"
+    r"|are|am|was|were|do|does|did|can|could"
+    r"|will|would|should|shall|may|might|have you|has|isn't|aren't|don't|didn't|can't|couldn't|won't"
+    r"|wouldn't|what's|where's|who's|how's|when's)"
+)
+QUESTION: Final = re.compile(
+    rf"^(?:(?:and|so|but|ok|okay|sorry|hi|hello|hey|well|excuse me|yes|no|please|then|oh|um"
+    rf"|uh) )*{QUESTION_START}(?: [\w']+){{2,}}$"
+)
+QUESTION_LATER: Final = re.compile(rf"[,.;] (?:and |so |but )?{QUESTION_START}(?: [\w'-]+){{2,}}[.?!]*$")
+YES_NO: Final = re.compile(
+    r"^(?:(?:oh|um|uh|well|ah) )*(?:yes|yeah|yep|yup|ya|no|nope|nah|sure|okay|ok|right|correct|exactly"
+    r"|absolutely|definitely|of course|certainly|not really"
+    r"|maybe|probably|i think so|i guess so|i don't think so|mm hmm|mhm|uh huh|fine|perfect|great"
+    r"|alright|all right|sounds good|go ahead|neither|both)"
+    r"(?: (?:yes|yeah|no|please|thanks|thank you|sir|ma'am|sure|it is|it isn't|i am|i do|i don't|i did"
+    r"|that's (?:right|correct|fine|it|all)|that is (?:right|correct|fine|it|all)|of course|correct"
+    r"|right|not|problem|very much|so much|really))*$"
+)
+CLOSING: Final = re.compile(
+    r"\b(?:please|thanks|thank you(?: (?:very|so) much)?|goodbye|good bye|bye|bye bye|hello"
+    r"|that's (?:all|it|everything|right|fine|correct)"
+    r"|that is (?:all|it|everything|right|fine|correct)|nothing else|never mind|no problem"
+    r"|i don't know|i do not know|i'm not sure|i am not sure|(?:stop|cancel)(?: it| that)?"
+    r"|right now|as soon as possible|the line|operator|have a (?:nice|good) \w+)$"
+)
+STATEMENT: Final = re.compile(
+    r"\b(?:i|you|we|he|she|it|they|that|this|there|somebody|someone|nobody|everybody|everything"
+    r"|nothing)(?: [\w']+){2,}$"
+    r"|\b(?:i'm|i've|i'd|i'll|it's|that's|there's|we're|we've|we'd|we'll|you're|they're|he's"
+    r"|she's)(?: [\w']+)+$"
+)
+NOUN_FIRST: Final = re.compile(
+    r"^(?:(?:and|so|but|well|yes|no|ok|okay|hi|hello) )*(?:my|the|our|your|his|her|their|a|an|both|all"
+    r"|some|one|two|no)(?: [\w']+)+$"
+)
+VERB: Final = re.compile(
+    r"\b(?:is|are|was|were|am|be|been|have|has|had|do|does|did|don't|doesn't|didn't|can|can't|cannot"
+    r"|could|couldn't|will|won't|would|should|must|need|needs"
+    r"|want|wants|like|likes|know|think|get|gets|got|live|lives|work|works|call|called|calling|cost"
+    r"|costs|make|made|go|goes|went|say|says|said|tell|told"
+    r"|give|gave|take|took|see|saw|find|found|come|came|keep|keeps|lost|forgot|bought|sent|paid|broke"
+    r"|broken|fell|felt|ran|left|rang|meant|thought|knew|met|put"
+    r"|cut|hit|wrote|drove|began|brought|caught|held|kept|sold|spoke|stood|stole|threw|woke|wore|won"
+    r"|\w{2,}ed|[\w]+'(?:m|ve|d|ll|re))\b"
+    r"|\b\w{2,}[^s\W]s (?:a|an|the|my|me|you|us|it|no|not|very|too|on|off|out|up|down|to|in|at|from"
+    r"|like|loud|loudly)\b"
+)
+COMMAND: Final = re.compile(
+    r"^(?:(?:and|so|ok|okay|yes|no|well|please|just|then|hi|hello|excuse me|sorry) )*(?:tell|give|send"
+    r"|call|cancel|book|change|transfer|connect|put|take|make|stop|repeat|say|show"
+    r"|help|let|leave|hold|wait|go|come|check|move|add|remove|speak|talk|try|skip|forget|order|bring"
+    r"|get|open|close|turn|read)(?: [\w']+){2,}$"
+)
+MID_STREET: Final = re.compile(
+    r"\b(?:live|living|address|street|house|located)\b.* (?:at|is|number) (?:number )?(?:\d+"
+    r"|(?:[\w]+(?:teen|ty)|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)(?: \w+)?)$"
+)

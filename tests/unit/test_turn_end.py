@@ -1,0 +1,175 @@
+"""What a caller has said so far decides how long a pause may be. The phrases are written as Whisper writes them."""
+
+import pytest
+
+from media_bridge.turn_end import Ending, EndWaits, Expected, Kind, end_wait_ms, ending, expected_answer
+
+FINISHED = [
+    "Yes.", "No.", "Yeah.", "Nope.", "Yes please.", "No thanks.", "Okay.", "Sure, thanks.",
+    "That's all, thank you.",
+    "What are your opening hours?", "Do you repair electric bikes?", "How much is a new tire?",
+    "Can I talk to a person?",
+    "Where are you from?", "Hi, is this the bike shop?", "And what about Sunday? Are you open on Sunday?",
+    "Goodbye.",
+    "I don't know.", "No, that's right.", "Yes, it is.", "Yes I do.", "Who am I speaking to?",
+    "Could you repeat that, please?",
+    "Not really.", "Exactly.", "No problem.", "Thank you very much, bye.",
+    "Can you tell me when it will be ready?",
+    "Do you have anything cheaper than that?", "What is it about?", "Is there a fee I have to pay?",
+    "Nothing else.",
+]  # fmt: skip
+COMPLETE = [
+    "I would like to rent two bikes.", "My chain broke this morning.", "I want to cancel my order.",
+    "The brakes are too loose.",
+    "There is a problem with my bill.", "We arrived an hour ago.", "I cannot sign in.",
+    "It keeps turning off.",
+    "Put me through to the workshop.", "I already paid for that.", "My daughter needs a smaller helmet.",
+    "If I cancel now, I want my money back.", "When it rains, the light goes out.",
+    "I'm looking for a used bike.",
+    "They told me that it was ready.", "That's the one I want.", "The front wheel makes a noise.",
+    "I sent you the form last week.",
+    "Because of the snow, the bus was late.", "I have the receipt right here with me.",
+    "She lives in Boston.", "He called me yesterday evening.",
+]  # fmt: skip
+TRAILING = [
+    "I'd like to.", "I need a.", "And.", "My name is.", "It's about.", "I wanted to ask if.", "Um.",
+    "So, um.", "Well.",
+    "The number is.", "My order number is.", "I bought it because.", "We were on our way to the.",
+    "Can you tell me whether.",
+    "I'm calling about my.", "It happened when.", "I would like.", "She told me that.",
+    "The reason is that.", "I think.",
+    "If it rains tomorrow.", "When I turn the pedal.", "Because my car broke down.", "There are.",
+    "I was going to.",
+    "Yes, and.", "No, but.", "Do you have any.", "It costs almost.", "We need at least.", "I'm.",
+    "Let me check.",
+    "I spoke to someone called.", "The problem is.", "I want to fly from London.", "My brother and I.",
+    "I have been waiting for.",
+    "They said...", "Is it possible to,", "I was wondering.", "The address is.", "You know.",
+    "What I mean is.",
+    "I live at number.", "I'd prefer.", "I'm not sure if.", "Can I book a table for.", "My email is.",
+    "We could, uh.",
+    "Please send it to my.", "The first thing I noticed was.", "I don't think that the.",
+    "Could you maybe.", "It broke, so.",
+]  # fmt: skip
+LISTING = [
+    ("Five five five.", Expected("digits", 7)), ("It is 555-01.", Expected("digits", 7)),
+    ("My number is 212.", None),
+    ("The account number is eight one three.", None), ("Two one two, five five five.", None), ("J-O-H.",
+    None),
+    ("My name is spelled S, M, I.", None), ("T H O M.", Expected("spelling")), ("Anna dot, berg.",
+    Expected("email")),
+    ("anna.berg@example.", Expected("email")), ("The third.", Expected("date")),
+    ("I was born on the second of May.", Expected("date")),
+    ("Double five.", Expected("digits", 4)), ("Call me at 415.", None), ("The code is 4 7.", None),
+    ("June.", Expected("date")),
+    ("twenty three, forty.", Expected("digits", 6)), ("anna at example", Expected("email")), ("4471.",
+    Expected("digits", 8)),
+    ("M as in Mike, R.", Expected("spelling")),
+]  # fmt: skip
+DICTATED = [
+    ("Five five five zero one four two.", Expected("digits", 7), Ending.FINISHED),
+    ("555-0142.", Expected("digits", 7), Ending.FINISHED),
+    ("It's double four seven one.", Expected("digits", 4), Ending.FINISHED),
+    ("twenty three forty one", Expected("digits", 4), Ending.FINISHED),
+    ("My number is 212-555-0138.", None, Ending.COMPLETE),
+    ("Smith, S-M-I-T-H.", Expected("spelling"), Ending.FINISHED),
+    ("My last name is Berg, that is B E R G.", None, Ending.FINISHED),
+    ("anna.berg@example.com.", Expected("email"), Ending.COMPLETE),
+    ("anna dot berg at example dot com", Expected("email"), Ending.COMPLETE),
+    ("anna dot berg at", Expected("email"), Ending.TRAILING),
+    ("The third of May.", Expected("date"), Ending.COMPLETE),
+    ("I was born on May 2nd, 1984.", Expected("date"), Ending.COMPLETE),
+    ("Next Thursday.", Expected("date"), Ending.COMPLETE),
+    ("The third of.", Expected("date"), Ending.TRAILING),
+    ("My number is.", Expected("digits", 7), Ending.TRAILING),
+    ("I don't have one.", Expected("digits", 7), Ending.COMPLETE),
+    ("Why do you need that?", Expected("digits", 7), Ending.FINISHED),
+]
+NEUTRAL = [
+    "",
+    "...",
+    "Two people.",
+    "The blue one.",
+    "Seven.",
+    "Maple Street.",
+    "Hello there.",
+    "So.",
+    "Mañana por la tarde.",
+    "你好。",
+]
+
+
+@pytest.mark.parametrize("text", FINISHED)
+def test_finished(text: str) -> None:
+    assert ending(text) is Ending.FINISHED
+
+
+@pytest.mark.parametrize("text", COMPLETE)
+def test_complete(text: str) -> None:
+    assert ending(text) is Ending.COMPLETE
+
+
+@pytest.mark.parametrize("text", TRAILING)
+def test_trailing(text: str) -> None:
+    assert ending(text) is Ending.TRAILING
+
+
+@pytest.mark.parametrize(("text", "expected"), LISTING)
+def test_listing(text: str, expected: Expected | None) -> None:
+    assert ending(text, expected) is Ending.LISTING
+
+
+@pytest.mark.parametrize(("text", "expected", "right"), DICTATED)
+def test_dictated(text: str, expected: Expected | None, right: Ending) -> None:
+    assert ending(text, expected) is right
+
+
+@pytest.mark.parametrize("text", NEUTRAL)
+def test_neutral(text: str) -> None:
+    assert ending(text) is Ending.NEUTRAL
+
+
+@pytest.mark.parametrize("text", [*COMPLETE, *TRAILING, *NEUTRAL[2:]])
+def test_a_full_stop_says_nothing(text: str) -> None:
+    bare = text.rstrip(".,")
+    assert ending(bare) is ending(bare + ".")
+
+
+@pytest.mark.parametrize("text", ["I want to...", "I can do Monday,", "We have the red one -"])
+def test_a_sign_that_says_something(text: str) -> None:
+    assert ending(text) is Ending.TRAILING
+
+
+def test_waits_follow_the_ending() -> None:
+    waits = EndWaits()
+    assert end_wait_ms("Yes.", None, waits) == 350
+    assert end_wait_ms("The brakes are too loose.", None, waits) == 500
+    assert end_wait_ms("Two people.", None, waits) == 700
+    assert end_wait_ms("555-01", Expected("digits", 7), waits) == 1400
+    assert end_wait_ms("My name is", None, waits) == 1700
+
+
+def test_waits_scale_with_the_wait_that_is_configured() -> None:
+    assert EndWaits.around(700) == EndWaits()
+    assert EndWaits.around(350) == EndWaits(175, 250, 350, 700, 850)
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("What is your phone number?", "digits"),
+        ("Could you give me your account number, please?", "digits"),
+        ("Could you spell that for me?", "spelling"),
+        ("And your e-mail address?", "email"),
+        ("What is your date of birth?", "date"),
+        ("Which day would suit you?", "date"),
+        ("Your bike is ready. Shall I book a time for you?", "yes_no"),
+        ("Do you want the standard tune-up?", "yes_no"),
+        ("How can I help you?", None),
+        ("We are open until six.", None),
+        ("Our phone number is on the website.", None),
+    ],
+)
+def test_what_the_bot_asked_for(question: str, kind: Kind | None) -> None:
+    asked = expected_answer(question)
+    assert (asked.kind if asked else None) == kind
