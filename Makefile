@@ -1,0 +1,52 @@
+# `make` lists what there is. Each target sets up what it needs; a second run of it finds that done.
+
+V := .venv/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run demo check test bench fetch clean
+
+help:
+	@echo 'make run      start everything: call sip:1000@127.0.0.1:5060 and talk (Ctrl-C stops it)'
+	@echo 'make demo     start everything, place a call with recorded questions, show what was said and how fast'
+	@echo 'make test     all tests, with a real Asterisk and real models'
+	@echo 'make check    lint, types, import rules and the quick tests, in under a minute'
+	@echo 'make bench NAME=response ARGS=--quick    one of benchmarks/'
+	@echo 'make fetch    download everything, so that the machine can go offline'
+	@echo 'make clean    remove what was made here (models stay in ~/.cache/voicebot)'
+	@echo
+	@echo 'ARGS goes to the command: make run ARGS="-c my.yaml". PYTHON=... chooses the Python (3.11 to 3.13).'
+
+run:
+	@scripts/setup.sh run
+	@$(V)/voicebot up $(ARGS)
+
+demo:
+	@scripts/setup.sh run
+	@$(V)/voicebot demo $(ARGS)
+
+fetch:
+	@scripts/setup.sh run
+	@$(V)/voicebot fetch $(ARGS)
+
+check:
+	@scripts/setup.sh dev
+	$(V)/ruff check .
+	$(V)/ruff format --check .
+	$(V)/mypy .
+	$(V)/lint-imports
+	$(V)/pytest -q tests/unit tests/property
+
+test: check
+	$(V)/voicebot fetch --for-tests
+	$(V)/pytest $(wildcard tests/wire tests/models tests/asterisk) $(ARGS)
+
+bench:
+	@scripts/setup.sh dev
+	@test -n '$(NAME)' && test -f 'benchmarks/$(NAME).py' || { echo 'make bench NAME=... with one of:' \
+		$(filter-out __init__ report,$(basename $(notdir $(wildcard benchmarks/*.py)))) >&2; exit 2; }
+	@$(V)/python -m benchmarks.$(NAME) $(ARGS)
+
+clean:
+	rm -rf .venv var build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
