@@ -15,8 +15,8 @@ MAX_OPEN_FILES = 65536
 def guarded(command: Sequence[str]) -> tuple[str, ...]:
     """The command line that runs `command` and gives it SIGTERM when this process dies; same process id.
 
-    Linux sends the signal, also after `kill -9` of this process; elsewhere the command just runs. The limit on
-    open files is raised as far as the user may.
+    Linux sends the signal, also after `kill -9` of this process, and already when the thread that started the
+    command ends; elsewhere the command just runs. The limit on open files is raised as far as the user may.
     """
     return (sys.executable, "-I", "-S", __file__, str(os.getpid()), *command)
 

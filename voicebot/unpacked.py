@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -181,8 +181,7 @@ def _download(command: Sequence[str], archives: Path, total: int, say: Say) -> N
         )
         try:
             while (status := _wait(process)) is None:
-                got = sum(file.stat().st_size for file in archives.glob("*.deb"))
-                say(f"  {_mb(got)} of {_mb(total)} MB")
+                say(f"  {_mb(_size(archives))} of {_mb(total)} MB")
         finally:
             process.kill()
             process.wait()
@@ -196,6 +195,14 @@ def _wait(process: subprocess.Popen[bytes]) -> int | None:
         return process.wait(PROGRESS_EVERY_S)
     except subprocess.TimeoutExpired:
         return None
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for file in folder.rglob("*.deb"):
+        with suppress(FileNotFoundError):  # it has just been moved from partial/
+            total += file.stat().st_size
+    return total
 
 
 def _output(*command: str) -> str:

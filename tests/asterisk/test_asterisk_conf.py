@@ -4,7 +4,6 @@ import asyncio
 import os
 import re
 import shutil
-from itertools import pairwise
 from pathlib import Path
 
 import aiohttp
@@ -18,7 +17,6 @@ from tests.support.rtp_peer import RtpPeer
 from voicebot.asterisk import AsteriskError, AsteriskProcess
 from voicebot.errors import PortTakenError
 
-CONF_FILES = sorted(CONF_DIR.rglob("*.conf"))
 LOUD = 500  # of 32767, the mean level of a frame of speech
 SQUARE_WAVE = (b"\x00\x20" * 8 + b"\x00\xe0" * 8) * 500  # one second of 500 Hz, as pcm
 
@@ -320,53 +318,6 @@ class TestOwnAsterisk:
         assert own.causes == [16]
         assert unknown.failed == 1, "numbers that are not the bot's are left to the admin"
         assert {"somebody", "voicebot"} <= set(settings.split())
-
-
-class TestFiles:
-    """What must never slip into the files."""
-
-    def test_every_include_is_there(self) -> None:
-        made = {"ari.conf", "http.conf", "pjsip.conf", "rtp.conf"}
-        for path in CONF_FILES:
-            for target in re.findall(r"^#include (\S+)", path.read_text(), re.MULTILINE):
-                folder, name = target.split("/")
-                assert name in made if folder == "voicebot_local" else (CONF_DIR / target).is_file(), target
-
-    def test_nothing_is_run_and_no_secret_is_kept(self) -> None:
-        for path in CONF_FILES:
-            active = "\n".join(live_lines(path))
-            assert not re.search(r"#exec|SHELL|System\(|\bpassword = ", active), path
-
-    def test_ari_is_not_open_to_the_network(self) -> None:
-        for path in CONF_FILES:
-            assert not re.search(r"^(bindaddr|tlsbindaddr) *=", path.read_text(), re.MULTILINE), path
-        assert "live_dangerously = no" in live_lines(CONF_DIR / "asterisk.conf")
-
-    def test_the_dialplan_dials_nobody_and_comes_back_from_every_stasis(self) -> None:
-        lines = live_lines(CONF_DIR / "voicebot" / "extensions_voicebot.conf")
-        lines += live_lines(CONF_DIR / "extensions.conf")
-        assert not [line for line in lines if "Dial(" in line]
-        assert not [
-            line for line in lines if re.search(r"_[X.!]", line) and "voicebot-not-in-service" not in line
-        ]
-        for line, after in pairwise(lines):
-            if "Stasis(" in line:
-                assert after == "same => n,Goto(voicebot-after,s,1)"
-        assert not [line for line in lines if "${EXTEN" in line], "what the caller sent is never used"
-        for name in re.findall(r"\$\{(CALLERID[^}]*)\}", "\n".join(lines)):
-            assert "FILTER(0-9A-Za-z" in next(line for line in lines if name in line)
-
-    def test_every_line_of_the_dialplan_is_taken(self) -> None:
-        """Asterisk passes over a line it cannot read; a commented example must be readable when uncommented."""
-        text = (CONF_DIR / "voicebot" / "extensions_voicebot.conf").read_text()
-        for line in re.findall(r"^;? ?((?:exten|same) =>.*)$", text, re.MULTILINE):
-            assert re.fullmatch(r"(exten => [^,]+,1|same => n(\(\w+\))?),\w+\(.*\)", line), line
-            assert line.count("(") == line.count(")"), line
-            assert line.count("[") == line.count("]"), line
-
-
-def live_lines(path: Path) -> list[str]:
-    return [line.strip() for line in path.read_text().splitlines() if line.strip() and line[0] != ";"]
 
 
 async def until_no_channels(asterisk: AsteriskProcess) -> None:
