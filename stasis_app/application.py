@@ -9,18 +9,21 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from media_bridge.plane import MediaPlane
+import aiohttp
 
-from gpu_workers.client import Health, LlmClient, SttClient, TtsClient, worker_health
+from gpu_workers.client import Health, LlmClient, SttClient, TtsClient, health, worker_session
+from gpu_workers.settings import WorkersSettings
+from media_bridge.plane import MediaPlane, check_addresses
 from media_bridge.settings import MediaSettings
+from media_bridge.turn_end import EndWaits
 from stasis_app.ari.events import StasisStart
 from stasis_app.ari.link import AriLink
+from stasis_app.ari.stream import Connected
 from stasis_app.call import Call, Switchboard, hand_back
 from stasis_app.metrics import Metrics
 from stasis_app.phrases import PhraseBook
 from stasis_app.settings import AriSettings, CallSettings, Profile, WebSettings
 from stasis_app.transcript import Transcript
-from stasis_app.turn import EndWait
 from stasis_app.web import Readiness, web_server
 
 log = logging.getLogger(__name__)
@@ -33,19 +36,15 @@ _LAG_WINDOW = 20
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """All that `run` is told. `workers` are the base addresses by name; `made_by` names the TTS voice model."""
+    """All that `run` is told: the parts of voicebot.yaml that concern it, and where it may write."""
 
     ari: AriSettings
     media: MediaSettings
     calls: CallSettings
     web: WebSettings
+    workers: WorkersSettings
     profiles: Mapping[str, Profile]
-    stt: SttClient
-    llm: LlmClient
-    tts: TtsClient
-    end_wait: EndWait
     phrases_dir: Path
-    made_by: str
     transcript: Path | None = None
 
 
@@ -60,11 +59,10 @@ class _Running:
 class Application:
     """Admission, calls, readiness and drain."""
 
-    def __init__(self, setup: Setup, board: Switchboard, group: asyncio.TaskGroup, instance: str) -> None:
+    def __init__(self, setup: Setup, board: Switchboard, group: asyncio.TaskGroup) -> None:
         self._setup = setup
         self._board = board
         self._group = group
-        self._instance = instance
         self._running = _Running()
         self._workers: dict[str, Health] = {}
         self._idle = asyncio.Event()
@@ -80,7 +78,7 @@ class Application:
             self._group.create_task(hand_back(self._board, start.channel.id, reason))
             return
         profile = self._setup.profiles[_profile_name(start.args)]
-        call = Call(start, f"{self._instance}-{secrets.token_hex(4)}", profile, self._board)
+        call = Call(start, secrets.token_hex(4), profile, self._board)
         self._running.calls[start.channel.id] = call
         self._idle.clear()
         self._group.create_task(self._carry(start.channel.id, call))
@@ -138,11 +136,12 @@ class Application:
         parts["calls"] = "draining" if self._running.draining else ""
         return Readiness(parts=parts, calls=len(self._running.calls), max_calls=self._setup.calls.max_calls)
 
-    async def watch_workers(self) -> None:
-        clients = {"stt": self._setup.stt, "llm": self._setup.llm, "tts": self._setup.tts}
+    async def watch_workers(self, session: aiohttp.ClientSession) -> None:
+        workers = self._setup.workers
+        named = {"stt": workers.stt, "llm": workers.llm, "tts": workers.tts}
         while True:
-            states = await asyncio.gather(*(worker_health(client) for client in clients.values()))
-            self._workers = dict(zip(clients, states, strict=True))
+            asked = (health(session, worker.base_url, api_key=worker.api_key) for worker in named.values())
+            self._workers = dict(zip(named, await asyncio.gather(*asked), strict=True))
             await asyncio.sleep(_HEALTH_EVERY_S)
 
     async def watch_lag(self) -> None:
@@ -183,8 +182,9 @@ def _profile_name(args: tuple[str, ...]) -> str:
 async def run(setup: Setup, stop: asyncio.Event, started: Callable[[], None] = lambda: None) -> None:
     """Take calls until `stop` is set (then drain), or until Asterisk refuses us for good.
 
-    Raises AriRefused, AppTaken, MediaError (no port), OSError (the web port is in use).
+    Raises AriFailure, MediaError (addresses, no port), WebPortError.
     """
+    check_addresses(setup.media, setup.ari.url)
     async with _application(setup) as (application, link):
         started()
         await _first_of(link.run(), stop.wait())
@@ -193,30 +193,43 @@ async def run(setup: Setup, stop: asyncio.Event, started: Callable[[], None] = l
 
 @asynccontextmanager
 async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink]]:
-    instance = secrets.token_hex(3)
     metrics = Metrics()
     async with AsyncExitStack() as stack:
         transcript = stack.enter_context(Transcript(setup.transcript))
-        phrases = PhraseBook(setup.tts, setup.phrases_dir, setup.made_by)
+        workers = setup.workers
+        session = await stack.enter_async_context(worker_session())
+        stt = SttClient(workers.stt.base_url, api_key=workers.stt.api_key, session=session)
+        llm = LlmClient(workers.llm.base_url, api_key=workers.llm.api_key, session=session)
+        tts = TtsClient(workers.tts.base_url, api_key=workers.tts.api_key, session=session)
+        made_by = f"{workers.tts.base_url} {workers.tts.voice}"
+        phrases = PhraseBook(tts, setup.phrases_dir, made_by)
         plane = await stack.enter_async_context(MediaPlane(setup.media))
         group = await stack.enter_async_context(_cancelled_at_exit())
         calls: list[Application] = []
         link = await stack.enter_async_context(
             AriLink(
                 setup.ari,
-                instance,
+                setup.ari.app,  # the same after a restart, so that a new process knows what an old one left
                 on_call=lambda start: calls[0].on_call(start),
-                on_state=lambda connected: metrics.ari_connected.set(connected),
+                on_state=lambda state: metrics.ari_connected.set(isinstance(state, Connected)),
             )
         )
         board = Switchboard(
-            link, plane, setup.stt, setup.llm, setup.tts, phrases, metrics, transcript, setup.end_wait
+            link,
+            plane,
+            stt,
+            llm,
+            tts,
+            phrases,
+            metrics,
+            transcript,
+            EndWaits.around(setup.media.endpoint.end_ms),
         )
-        application = Application(setup, board, group, instance)
+        application = Application(setup, board, group)
         calls.append(application)
         await stack.enter_async_context(web_server(setup.web, application.readiness, metrics.registry))
         group.create_task(phrases.learn(list(setup.profiles.values())))
-        group.create_task(application.watch_workers())
+        group.create_task(application.watch_workers(session))
         group.create_task(application.watch_lag())
         yield application, link
 

@@ -7,27 +7,28 @@ from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from media_bridge.plane import MediaPlane
-from media_bridge.session import MediaSession
-
 from gpu_workers.client import LlmClient, SttClient, TtsClient
 from gpu_workers.errors import WorkerError
 from media_bridge import events as media
+from media_bridge.plane import MediaPlane
 from media_bridge.playout import Heard, heard_text
+from media_bridge.session import MediaSession
+from media_bridge.turn_end import EndWaits
 from stasis_app import conversation as talk
-from stasis_app.ari.errors import AriError
-from stasis_app.ari.events import ChannelHold, ChannelUnhold, StasisEnd, StasisStart
+from stasis_app.ari.errors import AriError, LegFailed
+from stasis_app.ari.events import ENDINGS, ChannelHold, ChannelUnhold, StasisStart
+from stasis_app.ari.hub import Subscription
 from stasis_app.ari.link import AriLink
 from stasis_app.conversation import Phase, Saying, State, step
 from stasis_app.hearing import Hearing
 from stasis_app.history import History
 from stasis_app.intents import is_meant
-from stasis_app.legs import LegFailed, external_leg
+from stasis_app.legs import external_leg
 from stasis_app.metrics import Metrics
 from stasis_app.phrases import PhraseBook
 from stasis_app.settings import Profile
 from stasis_app.transcript import Transcript
-from stasis_app.turn import EndWait, Parts, Turn, answer, say_phrase
+from stasis_app.turn import Parts, Turn, answer, say_phrase
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ class Switchboard:
     phrases: PhraseBook
     metrics: Metrics
     transcript: Transcript
-    end_wait: EndWait
+    end_waits: EndWaits
 
 
 class Call:
@@ -107,16 +108,17 @@ class Call:
                     caller.cancel()
                 self._count(session)
         except LegFailed as error:
-            log.warning("call %s: %s", self.call_id, error)
+            if error.caller_gone:
+                return "caller_hung_up"
+            log.warning("%s", error)
             self._cause = "media_failed"
             await self._hand_back("media_failed")
         return self._cause
 
-    async def _watch_caller(self, inbox: asyncio.Queue[object], session: MediaSession) -> None:
-        while True:
-            event = await inbox.get()
+    async def _watch_caller(self, inbox: Subscription, session: MediaSession) -> None:
+        async for event in inbox:
             match event:
-                case StasisEnd():
+                case _ if isinstance(event, ENDINGS):
                     self.post(talk.CallerGone("caller_hung_up"))
                 case ChannelHold():
                     session.hold(True)
@@ -139,6 +141,9 @@ class Call:
                 self.post(talk.PlayoutFinished(turn))
             case media.MediaTimeout():
                 self.post(talk.CallerGone("media_timeout"))
+            case media.MediaFailed():
+                self._board.metrics.defects.labels("media").inc()
+                self.post(talk.CallerGone("defect"))
 
     # --- the conversation ---
 
@@ -179,7 +184,7 @@ class Call:
             tts=board.tts,
             phrases=board.phrases,
             metrics=board.metrics,
-            end_wait=board.end_wait,
+            end_waits=board.end_waits,
             post=self.post,
         )
 

@@ -9,14 +9,13 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Protocol
-
-from media_bridge.session import MediaSession
 
 from gpu_workers.client import LlmClient, Message, TtsClient
 from gpu_workers.errors import WorkerError
 from media_bridge.events import Utterance
 from media_bridge.resample import Resampler
+from media_bridge.session import MediaSession
+from media_bridge.turn_end import EndWaits, end_wait_ms, expected_answer
 from stasis_app.conversation import GoodbyeWanted, NothingSaid, Saying, TurnFailed
 from stasis_app.hearing import RATE, Hearing
 from stasis_app.history import History
@@ -32,12 +31,6 @@ log = logging.getLogger(__name__)
 _TTS_FAILURES = 2  # sentences in a row that could not be spoken
 
 
-class EndWait(Protocol):
-    """How long to wait for more after a pause, judged by the words so far. [ms of silence]"""
-
-    def __call__(self, text: str) -> int: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What the turns of one call are made with."""
@@ -51,7 +44,7 @@ class Parts:
     tts: TtsClient
     phrases: PhraseBook
     metrics: Metrics
-    end_wait: EndWait
+    end_waits: EndWaits
     post: Callable[[GoodbyeWanted | NothingSaid | TurnFailed], None]
 
 
@@ -126,7 +119,9 @@ async def _answer(turn: Turn, parts: Parts, now: Callable[[], float]) -> None:
     if not turn.caller_text:
         parts.post(NothingSaid(turn.number))
         return
-    parts.media.set_end_wait(turn.utterances[-1].number, parts.end_wait(turn.caller_text))
+    expected = expected_answer(parts.history.last_answer())
+    wait_ms = end_wait_ms(turn.caller_text, expected, parts.end_waits)
+    parts.media.set_end_wait(turn.utterances[-1].number, wait_ms)
     turn.remember_caller(parts.history)
     if is_farewell(turn.caller_text):
         await turn._released.wait()
@@ -149,21 +144,23 @@ async def _sentences(
     turn: Turn, parts: Parts, messages: Sequence[Message], now: Callable[[], float]
 ) -> AsyncGenerator[str, None]:
     """The answer as speakable sentences, cut at a sentence when it grows too long."""
-    chunker, speakable, length = SentenceChunker(), Speakable(), 0
-    profile = parts.profile
+    profile, length = parts.profile, 0
+    chunker, speakable = SentenceChunker(), Speakable(profile.language)
     async with parts.llm.stream(
         messages, max_tokens=profile.max_tokens, temperature=profile.temperature, call_id=parts.call_id
     ) as deltas:
         async for delta in deltas:
+            if not isinstance(delta, str):
+                continue  # no tools are offered: a call of one is no speech
             if turn.times.first_token is None:
                 turn.times.first_token = now()
-            for sentence in filter(None, map(speakable.say, chunker.feed(delta))):
+            for sentence in filter(None, map(speakable.feed, chunker.feed(delta))):
                 turn.times.first_sentence = turn.times.first_sentence or now()
                 yield sentence
                 length += len(sentence)
                 if length >= profile.max_answer_chars:
                     return
-    for sentence in filter(None, map(speakable.say, chunker.finish())):
+    for sentence in filter(None, map(speakable.feed, chunker.finish())):
         turn.times.first_sentence = turn.times.first_sentence or now()
         yield sentence
 

@@ -185,6 +185,15 @@ def _end_before_verdict(state: State, _: Event) -> Step:
     return replace(state, phase=Phase.JUDGING_LATE), ()
 
 
+def _finish_under_speech(state: State, _: Event) -> Step:
+    """The bot was through when the caller began: nothing was interrupted."""
+    return replace(state, phase=Phase.HEARING), (Remember(state.turn),)
+
+
+def _finish_under_judgement(state: State, _: Event) -> Step:
+    return replace(state, interrupted=Phase.LISTENING), (Remember(state.turn),)
+
+
 def _yield_turn(state: State, _: Event) -> Step:
     return replace(state, phase=Phase.HEARING), (Cancel(state.turn),)
 
@@ -263,16 +272,19 @@ TABLE: dict[tuple[Phase, type[Event]], Callable[[State, Any], Step]] = {
     (Phase.CHECKING, SpeechPaused): _judge,
     (Phase.CHECKING, SpeechEnded): _judge_at_end,
     (Phase.CHECKING, InterruptionLasts): _yield_turn,
+    (Phase.CHECKING, PlayoutFinished): _finish_under_speech,
     (Phase.CHECKING, InterruptionJudged): _verdict_while_speaking_on,
     (Phase.CHECKING, NothingSaid): _yield_turn,
     (Phase.CHECKING, TurnFailed): _yield_turn,
     (Phase.JUDGING, SpeechResumed): _check_again,
     (Phase.JUDGING, SpeechEnded): _end_before_verdict,
     (Phase.JUDGING, InterruptionJudged): _verdict,
+    (Phase.JUDGING, PlayoutFinished): _finish_under_judgement,
     (Phase.JUDGING, NothingSaid): _nothing_to_resume,
     (Phase.JUDGING, TurnFailed): _fail,
     (Phase.JUDGING_LATE, SpeechStarted): _check_again,
     (Phase.JUDGING_LATE, InterruptionJudged): _verdict_after_end,
+    (Phase.JUDGING_LATE, PlayoutFinished): _finish_under_judgement,
     (Phase.JUDGING_LATE, NothingSaid): _nothing_to_resume,
     (Phase.JUDGING_LATE, TurnFailed): _fail,
     (Phase.CLOSING, PlayoutFinished): _hang_up,

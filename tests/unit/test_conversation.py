@@ -248,3 +248,22 @@ def test_a_caller_who_leaves_stops_what_is_being_made() -> None:
     state, commands = play(hearing, talk.SpeechPaused(FIRST), talk.CallerGone("caller_hung_up"))
     assert state.phase is Phase.ENDED
     assert commands[-1] == talk.Discard(2)
+
+
+def test_speech_at_the_very_end_of_an_answer_is_a_new_turn() -> None:
+    state, commands = play(speaking(), talk.SpeechStarted(), talk.PlayoutFinished(3), talk.SpeechEnded(FIRST))
+    assert state.phase is Phase.THINKING
+    assert commands[-3:] == [talk.Remember(3), talk.Prepare(4, FIRST), talk.Release(4, FIRST)]
+
+
+def test_a_cough_at_the_very_end_of_an_answer_leaves_the_bot_listening() -> None:
+    state, commands = play(
+        speaking(),
+        talk.SpeechStarted(),
+        talk.SpeechPaused(FIRST),
+        talk.PlayoutFinished(3),
+        talk.InterruptionJudged(3, FIRST, meant=False),
+    )
+    assert state.phase is Phase.LISTENING
+    assert talk.Remember(3) in commands
+    assert commands[-1] == talk.AwaitInput(3)
