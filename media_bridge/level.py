@@ -1,14 +1,22 @@
 """How loud a piece of sound is."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 SILENCE_DBFS = -96.0
+_FULL_SCALE = 32768.0
 
 
 def level_dbfs(pcm: bytes) -> float:
-    """The RMS of whole samples of pcm in dB below full scale, SILENCE_DBFS at least and for no samples."""
-    samples = np.frombuffer(pcm, "<i2").astype(np.float32)
-    power = float(np.dot(samples, samples)) / len(samples) if len(samples) else 0.0
-    if power < 1.0:
-        return SILENCE_DBFS
-    return max(SILENCE_DBFS, 10 * float(np.log10(power / 32768.0**2)))
+    """The RMS of pcm in dB below full scale; SILENCE_DBFS at least, and for no samples."""
+    samples = len(pcm) // 2
+    return float(block_levels_dbfs(pcm, samples)[0]) if samples else SILENCE_DBFS
+
+
+def block_levels_dbfs(pcm: bytes, block_samples: int) -> NDArray[np.float32]:
+    """The same for each block of so many samples; a part of a block at the end is left out."""
+    blocks = len(pcm) // (2 * block_samples)
+    samples = np.frombuffer(pcm, "<i2", blocks * block_samples).astype(np.float32)
+    power = np.square(samples.reshape(blocks, block_samples)).mean(axis=1) / _FULL_SCALE**2
+    levels: NDArray[np.float32] = 10 * np.log10(np.maximum(power, 10 ** (SILENCE_DBFS / 10)))
+    return levels

@@ -55,20 +55,20 @@ class HeardSentence:
 
     @property
     def whole(self) -> bool:
-        return bool(self.total_samples) and self.played_samples == self.total_samples
+        """Played to its end. A sentence without sound is whole, and was not heard."""
+        return self.played_samples == self.total_samples
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What the caller has heard of a turn; `turn` is None before the first one."""
+    """What the caller has heard of a turn; `turn` is None before the first one.
+
+    `finished`: the turn had ended and all its sound was played.
+    """
 
     turn: int | None
     sentences: tuple[HeardSentence, ...]
-
-    @property
-    def cut(self) -> bool:
-        """Some of the text has not been heard to its end."""
-        return not all(sentence.whole for sentence in self.sentences)
+    finished: bool = True
 
 
 @dataclass(slots=True)
@@ -102,6 +102,7 @@ class Playout:
         self._turn: int | None = None
         self._open = False
         self._finished = True
+        self._dropped = False
         self._queue = bytearray()
         self._sentences: list[_Sentence] = []
         self._put_samples = 0
@@ -119,10 +120,14 @@ class Playout:
         self.flush()
         self._turn = turn
         self._open = True
-        self._finished = False
+        self._finished = self._dropped = False
         self._sentences = []
         self._put_samples = self._played_samples = 0
         return True
+
+    def is_open(self, turn: int) -> bool:
+        """This turn still takes sound."""
+        return self._open and turn == self._turn
 
     def begin_sentence(self, turn: int, text: str) -> bool:
         """What is put from here on says `text`."""
@@ -133,7 +138,7 @@ class Playout:
 
     def put(self, turn: int, pcm: bytes) -> bool:
         """Queue pcm of any size, an odd number of bytes included. Raises PlayoutOverflowError."""
-        if not self._is_open(turn):
+        if not self.is_open(turn):
             return False
         if self._queued_ms() > _HARD_LIMIT_MS:
             raise PlayoutOverflowError(f"Turn {turn} has queued over {_HARD_LIMIT_MS} ms: wait for room_ms()")
@@ -143,7 +148,7 @@ class Playout:
 
     def end_sentence(self, turn: int) -> bool:
         """The open sentence, if any, has all its sound."""
-        if not self._is_open(turn):
+        if not self.is_open(turn):
             return False
         # half a sample would shift every byte of the next sentence
         del self._queue[len(self._queue) & ~1 :]
@@ -174,16 +179,19 @@ class Playout:
 
     def flush(self) -> Heard:
         """Drop what has not been played and close the turn; no PlayoutFinished follows."""
+        heard = self.heard()
+        self._dropped = self._dropped or not heard.finished
         self._queue.clear()
         self._open = False
         self._finished = True
         self._sounding = False
         self._voice = _Voice.PLAYING
-        return self.heard()
+        return heard
 
     def heard(self) -> Heard:
         """What has gone out of the latest turn, flushed and finished ones included."""
-        return Heard(self._turn, tuple(map(self._heard_of, self._sentences)))
+        finished = not self._open and not self._queue and not self._dropped
+        return Heard(self._turn, tuple(map(self._heard_of, self._sentences)), finished)
 
     # --- the tick
 
@@ -238,9 +246,6 @@ class Playout:
 
     # --- small things
 
-    def _is_open(self, turn: int) -> bool:
-        return self._open and turn == self._turn
-
     def _queued_ms(self) -> int:
         return len(self._queue) // 2 // SAMPLES_PER_MS
 
@@ -251,10 +256,14 @@ class Playout:
         return HeardSentence(sentence.text, played, total)
 
 
-def heard_text(heard: Heard) -> str:
-    """The words the caller has heard: whole words only, in proportion to the sound played."""
+def heard_text(heard: Heard) -> tuple[str, bool]:
+    """The words the caller has heard, and whether they were cut off.
+
+    Whole words only, as many of a sentence's characters as in proportion of its sound were played.
+    """
     parts = (_words_of(sentence) for sentence in heard.sentences if sentence.played_samples)
-    return " ".join(part for part in parts if part)
+    cut = not heard.finished or not all(sentence.whole for sentence in heard.sentences)
+    return " ".join(part for part in parts if part), cut
 
 
 def _words_of(sentence: HeardSentence) -> str:

@@ -1,0 +1,270 @@
+"""When the caller speaks and when they have finished.
+
+Audio is the clock: a frame is 20 ms whenever it comes, `now` only stamps the events. Which state follows
+which is in one table, and nowhere else.
+
+Silero's probability is late on both edges, by 60 and 90 ms, so the edges are looked up in the sound itself: the first
+and the last 10 ms that stand out. All waits count from there.
+"""
+
+from collections import deque
+from enum import Enum, auto
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from media_bridge.events import (
+    EndpointEvent,
+    SpeechEnded,
+    SpeechPaused,
+    SpeechResumed,
+    SpeechStarted,
+    Utterance,
+)
+from media_bridge.level import SILENCE_DBFS, level_dbfs
+from media_bridge.settings import EndpointSettings, VoiceSettings
+from media_bridge.sound import SoundMemory
+
+RATE = 8000
+FRAME_MS = 20
+FRAME_SAMPLES = 160
+FRAME_BYTES = 320
+_SAMPLES_PER_MS = 8
+
+# so long may speech flicker before it is certain, so long may becoming certain take in all, and so long has
+# speech to last to undo a pause
+_START_GAP_MS = 60
+_START_LIMIT_MS = 700
+_RESUME_MS = 60
+# an utterance's pcm goes on so long after the last voiced sample
+_TAIL_SAMPLES = 200 * _SAMPLES_PER_MS
+# sound remembered besides the pre-roll: flicker, guard and the look back together
+_BEFORE_SAMPLES = 1500 * _SAMPLES_PER_MS
+
+# the edges: blocks of 10 ms, so far around where the probability changed
+_BLOCK = 80
+_LOOK_BACK = 160 * _SAMPLES_PER_MS
+_LINGER = 130 * _SAMPLES_PER_MS
+# an edge is not so far below the loudest block, and so far above the line before the utterance
+_BELOW_PEAK_DB = 34.0
+_ABOVE_LINE_DB = 8.0
+
+# the bot's own echo comes up to this late, 20 dB below what was played; the rest is margin
+_ECHO_MS = 300
+_ECHO_DB = 16.0
+
+
+class EndpointState(Enum):
+    QUIET = auto()
+    STARTING = auto()
+    SPEAKING = auto()
+    STOPPING = auto()
+
+
+class _Sign(Enum):
+    VOICE = auto()
+    CERTAIN = auto()
+    NOTHING = auto()
+    PAUSE = auto()
+    AGAIN = auto()
+    END = auto()
+
+
+_TABLE: dict[EndpointState, dict[_Sign, EndpointState]] = {
+    EndpointState.QUIET: {_Sign.VOICE: EndpointState.STARTING},
+    EndpointState.STARTING: {_Sign.CERTAIN: EndpointState.SPEAKING, _Sign.NOTHING: EndpointState.QUIET},
+    EndpointState.SPEAKING: {_Sign.PAUSE: EndpointState.STOPPING},
+    EndpointState.STOPPING: {_Sign.AGAIN: EndpointState.SPEAKING, _Sign.END: EndpointState.QUIET},
+}
+
+
+class Endpoint:
+    """One for each call: `feed` it every 20 ms of the caller, silence included."""
+
+    def __init__(self, settings: EndpointSettings, voice: VoiceSettings) -> None:
+        self.state = EndpointState.QUIET
+        self._settings = settings
+        self._voice = voice
+        self._sound = SoundMemory()
+        self._now = 0.0
+        self._bot_levels: deque[float] = deque([-inf], maxlen=_ECHO_MS // FRAME_MS)
+        self._number = 0
+        # samples up to here are in an earlier utterance's pcm, and in the one of the latest pause
+        self._taken = self._cut_at = 0
+        self._line_db = SILENCE_DBFS
+        self._first_voiced = 0
+        self._last_voiced = 0
+        self._voiced_ms = 0
+        self._candidate_ms = 0
+        self._started = 0
+        # the sample after the last voiced one, once that is known
+        self._ended: int | None = None
+        self._end_wait_ms = settings.end_ms
+        self._utterance: Utterance | None = None
+
+    def set_end_wait(self, utterance_number: int, wait_ms: int) -> None:
+        """End this utterance after so much silence; counts only while it is paused, until speech resumes.
+
+        The silence began with the last voiced sample: if the wait is over already, the next frame ends
+        the utterance.
+        """
+        if self.state is EndpointState.STOPPING and utterance_number == self._number:
+            self._end_wait_ms = wait_ms
+
+    def feed(
+        self, pcm: bytes, probability: float, now: float, bot_level_dbfs: float | None = None
+    ) -> list[EndpointEvent]:
+        """Take the 20 ms that ended at `now`, and say what changed.
+
+        `probability` is the Vad's. `bot_level_dbfs` is the level of what the bot played meanwhile, None if it
+        was silent. Raises ValueError for a frame that has not 320 bytes.
+        """
+        if len(pcm) != FRAME_BYTES:
+            raise ValueError(f"A frame has {FRAME_BYTES} bytes, this one {len(pcm)}")
+        self._now = now
+        self._sound.append(pcm)
+        self._bot_levels.append(-inf if bot_level_dbfs is None else bot_level_dbfs)
+        events: list[EndpointEvent] = []
+        for sign in self._read(probability, pcm):
+            self.state = _TABLE[self.state][sign]
+            events += self._act(sign)
+        if self.state in (EndpointState.QUIET, EndpointState.STARTING):
+            self._sound.forget(self._sound.position - self._pre_roll - _BEFORE_SAMPLES)
+        return events
+
+    # --- what a frame means in each state
+
+    def _read(self, probability: float, pcm: bytes) -> list[_Sign]:
+        match self.state:
+            case EndpointState.QUIET:
+                return self._read_quiet(self._is_callers(probability, pcm))
+            case EndpointState.STARTING:
+                return self._read_starting(probability, pcm)
+            case EndpointState.SPEAKING:
+                return self._read_speaking(probability >= self._voice.stop_probability)
+            case EndpointState.STOPPING:
+                return self._read_stopping(self._is_callers(probability, pcm))
+
+    def _read_quiet(self, callers: bool) -> list[_Sign]:
+        if not callers:
+            return []
+        self._first_voiced = self._sound.position - FRAME_SAMPLES
+        self._voiced_ms = 0
+        return [_Sign.VOICE, *self._count_voice()]
+
+    def _read_starting(self, probability: float, pcm: bytes) -> list[_Sign]:
+        if self._ms_since(self._first_voiced) > _START_LIMIT_MS:
+            return [_Sign.NOTHING]
+        if self._is_callers(probability, pcm):
+            return self._count_voice()
+        if probability >= self._voice.start_probability:
+            # a soft syllable under the bot's echo proves nothing, and a word may go on after it
+            self._last_voiced = self._sound.position
+        return [_Sign.NOTHING] if self._ms_since(self._last_voiced) > _START_GAP_MS else []
+
+    def _count_voice(self) -> list[_Sign]:
+        self._hear_voice(FRAME_MS)
+        bot_speaks = max(self._bot_levels) > -inf
+        guard_ms = self._voice.start_speaking_ms if bot_speaks else self._voice.start_ms
+        return [_Sign.CERTAIN] if self._voiced_ms >= guard_ms else []
+
+    def _read_speaking(self, voiced: bool) -> list[_Sign]:
+        if voiced:
+            self._hear_voice(FRAME_MS)
+        elif self._ended is None:
+            self._ended = self._find_end()
+        if self._is_too_long():
+            return [_Sign.PAUSE, _Sign.END]
+        over = self._ended is not None and self._ms_since(self._ended) >= self._settings.pause_ms
+        return [_Sign.PAUSE] if over else []
+
+    def _read_stopping(self, voiced: bool) -> list[_Sign]:
+        if voiced:
+            self._candidate_ms += FRAME_MS
+            return [_Sign.AGAIN] if self._candidate_ms >= _RESUME_MS else []
+        self._candidate_ms = 0
+        over = self._ended is not None and self._ms_since(self._ended) >= self._end_wait_ms
+        return [_Sign.END] if over or self._is_too_long() else []
+
+    def _is_callers(self, probability: float, pcm: bytes) -> bool:
+        """Speech, and too loud to be the echo of what the bot said just now."""
+        if probability < self._voice.start_probability:
+            return False
+        bot_level = max(self._bot_levels)
+        return bot_level == -inf or level_dbfs(pcm) > bot_level - _ECHO_DB
+
+    def _hear_voice(self, ms: int) -> None:
+        self._voiced_ms += ms
+        self._last_voiced = self._sound.position
+        self._ended = None
+
+    def _is_too_long(self) -> bool:
+        return self._ms_since(self._started) >= self._settings.max_utterance_ms
+
+    def _ms_since(self, sample: int) -> float:
+        return (self._sound.position - sample) / _SAMPLES_PER_MS
+
+    # --- what a sign does
+
+    def _act(self, sign: _Sign) -> list[EndpointEvent]:
+        match sign:
+            case _Sign.CERTAIN:
+                self._number += 1
+                self._started = self._find_start()
+                return [SpeechStarted(self._now)]
+            case _Sign.PAUSE:
+                self._candidate_ms = 0
+                self._end_wait_ms = self._settings.end_ms
+                self._utterance = self._make_utterance()
+                return [SpeechPaused(self._now, self._utterance)]
+            case _Sign.AGAIN:
+                self._hear_voice(self._candidate_ms)
+                return [SpeechResumed(self._now)]
+            case _Sign.END if self._utterance is not None:
+                ended, self._utterance = self._utterance, None
+                self._taken = self._cut_at
+                return [SpeechEnded(self._now, ended)]
+            case _:
+                return []
+
+    def _make_utterance(self) -> Utterance:
+        ended = self._last_voiced if self._ended is None else self._ended
+        first = max(self._taken, self._started - self._pre_roll)
+        self._cut_at = min(self._sound.position, ended + _TAIL_SAMPLES)
+        return Utterance(
+            number=self._number,
+            pcm=self._sound.cut(first, self._cut_at),
+            started=self._instant(self._started),
+            ended=self._instant(ended),
+            voiced_ms=self._voiced_ms,
+        )
+
+    @property
+    def _pre_roll(self) -> int:
+        return self._voice.pre_roll_ms * _SAMPLES_PER_MS
+
+    def _instant(self, sample: int) -> float:
+        return self._now - self._ms_since(sample) / 1000
+
+    # --- the edges of speech in the sound itself
+
+    def _find_start(self) -> int:
+        """The first sample that stands out, a little before the probability rose."""
+        back = self._first_voiced - _LOOK_BACK
+        _, line = self._sound.levels(max(self._taken, back - 2 * _LOOK_BACK), back, _BLOCK)
+        self._line_db = float(np.median(line)) if len(line) else SILENCE_DBFS
+        since, levels = self._sound.levels(max(self._taken, back), self._sound.position, _BLOCK)
+        loud = self._standing_out(levels)
+        return since + int(loud[0]) * _BLOCK if len(loud) else self._first_voiced
+
+    def _find_end(self) -> int:
+        """The sample after the last one that stands out, a little before the probability fell."""
+        since, levels = self._sound.levels(self._last_voiced - 4 * _LOOK_BACK, self._last_voiced, _BLOCK)
+        loud = self._standing_out(levels)
+        end = since + (int(loud[-1]) + 1) * _BLOCK if len(loud) else self._last_voiced
+        return max(end, self._last_voiced - _LINGER)
+
+    def _standing_out(self, levels: NDArray[np.float32]) -> NDArray[np.intp]:
+        threshold = max(float(levels.max()) - _BELOW_PEAK_DB, self._line_db + _ABOVE_LINE_DB)
+        return np.flatnonzero(levels > threshold)
