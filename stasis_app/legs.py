@@ -6,7 +6,7 @@ The bridge and the leg carry ids of our own, so each step can be undone even whe
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from .ari.errors import AriError, AriRefused, LegFailed
@@ -17,8 +17,12 @@ from .ari.rest import Ari
 
 STASIS_START_S = 2.0
 """How long the leg's own StasisStart may take after Asterisk has made it; a few milliseconds are usual."""
+HANG_UP_TOLD_S = 0.25
+"""How long a refused request may come before the event that explains it."""
 UNDO_S = 6.0
 """The most an exit may take: each of its two requests has its own limit below that."""
+
+HUNG_UP = "the caller hung up"
 
 Undo = Callable[[], Coroutine[object, object, None]]
 
@@ -56,7 +60,7 @@ async def external_leg(
     """
     names = hub.names
     if caller_channel_id not in hub.callers:
-        raise LegFailed(call_id, "the caller hung up", caller_gone=True)
+        raise LegFailed(call_id, HUNG_UP, caller_gone=True)
     media_id = names.media_channel_id(call_id)
     async with _leg_undone_at_exit(hub, call_id) as begun:
         with hub.subscribe(caller_channel_id, media_id) as events:
@@ -102,9 +106,20 @@ class _Build:
         try:
             await request
         except AriError as error:
-            if error.gone and error.message != "Bridge not found":
-                raise LegFailed(self._call_id, "the caller hung up", caller_gone=True) from error
+            if error.status is None or error.message == "Bridge not found":
+                raise
+            # answering a call that is being cancelled is a bare 500, and its end is told right afterwards
+            if error.gone or await self._caller_leaves():
+                raise LegFailed(self._call_id, HUNG_UP, caller_gone=True) from error
             raise
+
+    async def _caller_leaves(self) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(HANG_UP_TOLD_S):
+                async for event in self._events:
+                    if isinstance(event, ENDINGS) and event.channel_id == self._caller:
+                        return True
+        return False
 
     async def _media_started(self, media_id: str, limit_s: float) -> None:
         """Wait for the leg's StasisStart, which may be here already: addChannel before it is a 422."""
@@ -114,7 +129,7 @@ class _Build:
                     event = await anext(self._events)
                     if isinstance(event, ENDINGS):
                         hung_up = event.channel_id == self._caller
-                        reason = "the caller hung up" if hung_up else "the media channel ended at once"
+                        reason = HUNG_UP if hung_up else "the media channel ended at once"
                         raise LegFailed(self._call_id, reason, caller_gone=hung_up)
                     if isinstance(event, StasisStart) and event.channel_id == media_id:
                         return

@@ -177,6 +177,21 @@ async def test_a_media_channel_that_dies_at_once_is_not_the_callers_doing() -> N
         world.assert_nothing_left()
 
 
+async def test_answering_a_call_that_is_being_cancelled_is_the_callers_hang_up() -> None:
+    async with rig() as world:
+
+        async def cancelled(_: web.Request, __: Act) -> web.StreamResponse:
+            asyncio.get_running_loop().call_later(0.02, world.fake.end, CALLER)
+            return web.json_response({"message": "Failed to answer channel"}, status=500)
+
+        world.fault(4, cancelled)
+        with pytest.raises(LegFailed) as failed:
+            async with world.leg():
+                pass
+        assert failed.value.caller_gone
+        world.assert_nothing_left()
+
+
 async def test_no_request_is_made_for_a_caller_who_has_left() -> None:
     async with rig() as world:
         world.fake.end(CALLER)
