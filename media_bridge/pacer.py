@@ -38,7 +38,7 @@ class Member:
     """One call on the grid."""
 
     call_id: str
-    tick: Tick
+    steps: tuple[Tick, ...]
     failed: Failed
     slot: int
     errors: int = 0
@@ -75,14 +75,14 @@ class PacerCore:
     def __len__(self) -> int:
         return sum(len(slot.members) for slot in self._slots)
 
-    def add(self, now: float, call_id: str, tick: Tick, failed: Failed) -> Member:
+    def add(self, now: float, call_id: str, steps: tuple[Tick, ...], failed: Failed) -> Member:
         """Put a call into the emptiest slot. Its first tick is due within one period."""
         index = min(range(len(self._slots)), key=lambda i: len(self._slots[i].members))
         slot = self._slots[index]
         if not slot.members:
             phase = self._epoch + index * self._period_s / len(self._slots)
             slot.next_at = phase + math.ceil((now - phase) / self._period_s) * self._period_s
-        member = Member(call_id, tick, failed, index)
+        member = Member(call_id, steps, failed, index)
         slot.members.append(member)
         return member
 
@@ -137,13 +137,14 @@ class Pacer:
         if self._timer is not None:
             self._timer.cancel()
 
-    def register(self, call_id: str, tick: Tick, failed: Failed) -> Member:
-        """Call `tick(due, skipped)` each 20 ms from the next 20 ms on.
+    def register(self, call_id: str, steps: tuple[Tick, ...], failed: Failed) -> Member:
+        """Run each of `steps` with `(due, skipped)` every 20 ms, from the next 20 ms on.
 
-        A tick that raises is logged (once for each call) and counted, and `failed` is called once, soon
-        after. The call's later ticks go on: what one frame broke, the next may not.
+        The first steps of all calls that are due run before the second step of any: what must not be late
+        goes first. A step that raises is logged (once for each call) and counted, `failed` is called once,
+        soon after, and everything goes on: what one frame broke, the next may not.
         """
-        member = self._core.add(self._loop.time(), call_id, tick, failed)
+        member = self._core.add(self._loop.time(), call_id, steps, failed)
         self._schedule()
         return member
 
@@ -168,19 +169,28 @@ class Pacer:
         self._timer = None if at is None else self._loop.call_at(at, self._wake)
 
     def _wake(self) -> None:
-        for due in self._core.due(self._loop.time()):
-            if due.member.live:
-                self._run(due)
+        dues = self._core.due(self._loop.time())
+        for due in dues:
+            self._count(due)
+            self._run(due, 0)
+        for step in range(1, max((len(due.member.steps) for due in dues), default=0)):
+            for due in dues:
+                self._run(due, step)
         self._schedule()
 
-    def _run(self, due: Due) -> None:
+    def _count(self, due: Due) -> None:
         late_ms = (self._loop.time() - due.at) * 1000
         self._late_counts[bisect_left(LATENESS_BUCKETS_MS, late_ms)] += 1
         self._max_late_ms = max(self._max_late_ms, late_ms)
         self._ticks += 1
         self._skipped += due.skipped
+
+    def _run(self, due: Due, step: int) -> None:
+        member = due.member
+        if not member.live or step >= len(member.steps):
+            return
         try:
-            due.member.tick(due.at, due.skipped)
+            member.steps[step](due.at, due.skipped)
         except Exception as error:  # noqa: BLE001 - the datagram fence: one call's bug must not silence the others
             self._fence(due, error)
 

@@ -94,7 +94,7 @@ class MediaPlane:
                 session = MediaSession(
                     self._settings, transport, lease.port, vad, on_event, self._loop.time, tap
                 )
-                member = self._pacer.register(call_id, session.tick, session.failed)
+                member = self._pacer.register(call_id, (session.speak, session.hear), session.failed)
                 try:
                     yield session
                 finally:

@@ -6,6 +6,7 @@ is what keeps Asterisk from listening to a stranger.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 
 from media_bridge.ear import Ear
@@ -16,7 +17,7 @@ from media_bridge.events import (
     PlayoutStarted,
 )
 from media_bridge.g711 import CODECS
-from media_bridge.pacer import PTIME_S
+from media_bridge.pacer import MAX_CATCH_UP, PTIME_S
 from media_bridge.playout import FRAME_BYTES, FRAME_SAMPLES, Heard, Playout
 from media_bridge.settings import MediaSettings
 from media_bridge.stats import MediaStats
@@ -29,8 +30,10 @@ more.
 """
 
 _SILENCE = bytes(FRAME_BYTES)
-# after a stall of the process the caller's last 300 ms are still heard: their words came, only we were away
-_HEAR_AGAIN = 15
+# after a stall of the process the caller's last 300 ms are still heard. Not so when stalls go on, as in a
+# process that has too much to do: then it has to catch up with less, not more
+_HEAR_AGAIN = 15.0
+_HEAR_AGAIN_REFILL = 0.06
 
 
 class MediaSession:
@@ -63,7 +66,10 @@ class MediaSession:
         self._playout = Playout()
         self._room = asyncio.Event()
         self._first_packets: dict[int, float] = {}
+        # sent in this wake-up, to be heard against the caller
+        self._spoken: deque[tuple[bytes, float | None]] = deque(maxlen=MAX_CATCH_UP)
         self._marker = True
+        self._again_left = _HEAR_AGAIN
         self._on_hold = False
         self._watched_since = 0.0
         self._timed_out = False
@@ -148,15 +154,40 @@ class MediaSession:
 
     # --- the tick
 
-    def tick(self, due: float, skipped: int) -> None:
-        """One 20 ms step of both directions; `skipped` steps were left out before it."""
+    def speak(self, due: float, skipped: int) -> None:
+        """Send the packet of this tick; `skipped` ticks were left out before it."""
         self._max_late_ms = max(self._max_late_ms, (self._clock() - due) * 1000)
         self._skipped += skipped
         if self._transport.peer is None:
-            self._transport.receive()
             return
-        spoken, level = self._speak(due, skipped)
-        self._hear(due, skipped, spoken, level)
+        frame = self._playout.take(due)
+        is_speech = frame.kind == "speech"
+        payload = self._encode(frame.pcm) if is_speech else self._silence
+        # a skipped tick's time has passed: the timestamp says so, the sequence has no hole (RFC 3550
+        # section 5.1)
+        marker = self._marker or skipped > 0
+        self._transport.send(payload, FRAME_SAMPLES, left_out=skipped * FRAME_SAMPLES, marker=marker)
+        self._marker = False
+        self._spoken.append((frame.pcm, frame.level if is_speech else None))
+        if not self._room.is_set() and self._playout.room_ms():
+            self._room.set()
+        for event in frame.events:
+            if isinstance(event, PlayoutStarted):
+                self._first_packets[event.turn] = self._clock()
+            self._on_event(event)
+
+    def hear(self, due: float, skipped: int) -> None:
+        """Take what came since the last tick and listen to the caller's next 20 ms."""
+        packets = self._transport.receive()
+        if self._transport.peer is None:
+            return
+        for packet, arrived in packets:
+            self._ear.put(packet, arrived)
+        if skipped:
+            self._hear_again(due, skipped)
+        self._again_left = min(_HEAR_AGAIN, self._again_left + _HEAR_AGAIN_REFILL)
+        spoken, level = self._spoken.popleft() if self._spoken else (_SILENCE, None)
+        self._hear_frame(due, spoken, level)
         if not skipped:
             self._check_timeout(due)
 
@@ -168,33 +199,15 @@ class MediaSession:
         """Let nobody wait in `put` any more."""
         self.flush()
 
-    def _speak(self, due: float, skipped: int) -> tuple[bytes, float | None]:
-        frame = self._playout.take(due)
-        is_speech = frame.kind == "speech"
-        payload = self._encode(frame.pcm) if is_speech else self._silence
-        # a skipped tick's time has passed: the timestamp says so, the sequence has no hole (RFC 3550
-        # section 5.1)
-        marker = self._marker or skipped > 0
-        self._transport.send(payload, FRAME_SAMPLES, left_out=skipped * FRAME_SAMPLES, marker=marker)
-        self._marker = False
-        if not self._room.is_set() and self._playout.room_ms():
-            self._room.set()
-        for event in frame.events:
-            if isinstance(event, PlayoutStarted):
-                self._first_packets[event.turn] = self._clock()
-            self._on_event(event)
-        return frame.pcm, frame.level if is_speech else None
-
-    def _hear(self, due: float, skipped: int, spoken: bytes, level: float | None) -> None:
-        for packet, arrived in self._transport.receive():
-            self._ear.put(packet, arrived)
-        again = min(skipped, _HEAR_AGAIN)
+    def _hear_again(self, due: float, skipped: int) -> None:
+        """The caller's words came while we were away: listen to the last of them now."""
+        again = min(skipped, int(self._again_left))
+        self._again_left -= again
         if self._tap is not None and skipped > again:
             missed = _SILENCE * (skipped - again)
             self._tap(missed, missed)
         for step in range(again, 0, -1):
             self._hear_frame(due - step * PTIME_S, _SILENCE, None)
-        self._hear_frame(due, spoken, level)
 
     def _hear_frame(self, at: float, spoken: bytes, level: float | None) -> None:
         pcm = self._ear.frame(at)
