@@ -10,13 +10,14 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from gpu_workers.client import worker_session
 from voicebot import health
 from voicebot.addresses import sip_address, web_url
 from voicebot.asterisk import AsteriskProcess, find_or_fetch
 from voicebot.config import PASSWORD_VARIABLE, Config, cache_dir, worker_parts
 from voicebot.errors import PartError
 from voicebot.fetch_child import fetch_missing
-from voicebot.health import Health
+from voicebot.health import State
 from voicebot.keep_asterisk import kept_asterisk
 from voicebot.ports import listeners, refuse_taken
 from voicebot.run_folder import run_folder
@@ -40,21 +41,20 @@ class System:
     asterisk: str
     log_directory: Path
     parts: dict[str, Part] = field(default_factory=dict)
-    states: dict[str, Health] = field(default_factory=dict)
+    states: dict[str, State] = field(default_factory=dict)
 
     async def refresh(self) -> None:
         """Ask every part how it is."""
-        async with health.session() as http:
-            probes: dict[str, Awaitable[Health]] = {
-                name: health.worker_health(http, worker.base_url)
-                for name, worker in worker_parts(self.config).items()
+        async with worker_session() as http:
+            probes: dict[str, Awaitable[State]] = {
+                name: health.worker_state(http, worker) for name, worker in worker_parts(self.config).items()
             }
-            probes["calls"] = health.call_health(http, web_url(self.config))
+            probes["calls"] = health.call_state(http, web_url(self.config))
             answers = await asyncio.gather(*probes.values())
         for name, state in zip(probes, answers, strict=True):
             part = self.parts.get(name)
             if part and part.down:
-                state = Health(part.down)
+                state = State(part.down)
             elif part and state.ready:
                 part.was_ready = True
             self.states[name] = state
@@ -203,7 +203,7 @@ async def _until_ready(system: System, say: Say) -> None:
         await asyncio.sleep(_POLL_S)
 
 
-def _described(state: Health) -> str:
+def _described(state: State) -> str:
     if state.ready:
         return f"ready ({state.about})" if state.about else "ready"
     return f"not ready: {state.why}"

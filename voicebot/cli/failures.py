@@ -13,11 +13,11 @@ _BASES = (
     ("gpu_workers.errors", "GpuWorkersError"),
     ("media_bridge.errors", "MediaError"),
     ("stasis_app.ari.errors", "AriFailure"),
-    ("stasis_app.web", "WebPortTaken"),
+    ("stasis_app.web", "WebPortError"),
     ("caller_phone.errors", "PhoneError"),
 )
 _CODES = {
-    "WebPortTaken": CONFIGURATION,
+    "WebPortError": CONFIGURATION,
     "AppReplaced": APP_TAKEN,
     "AriRefused": ARI_REFUSED,
     "AsteriskTooOld": ARI_REFUSED,

@@ -1,0 +1,51 @@
+"""Log lines for people and for collectors."""
+
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from voicebot import logs
+from voicebot.config import LogSettings
+
+
+@pytest.fixture(autouse=True)
+def restored_logging() -> Iterator[None]:
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    own = {
+        name: logging.getLogger(name).level
+        for name in ("stasis_app", "media_bridge", "gpu_workers", "voicebot")
+    }
+    yield
+    root.handlers[:] = before
+    root.setLevel(level)
+    for name, was in own.items():
+        logging.getLogger(name).setLevel(was)
+
+
+def test_json_has_what_was_given_and_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure(LogSettings(format="json"))
+    try:
+        int("no frame")
+    except ValueError:
+        logging.getLogger("stasis_app.call").exception("turn %d failed", 3, extra={"call": "a-1"})
+    line = json.loads(capsys.readouterr().err)
+    assert "ValueError: invalid literal" in line["traceback"]
+    assert {key: line[key] for key in ("level", "logger", "message", "call")} == {
+        "level": "error",
+        "logger": "stasis_app.call",
+        "message": "turn 3 failed",
+        "call": "a-1",
+    }
+    assert line["time"].endswith("+00:00")
+
+
+def test_the_level_is_ours_and_libraries_only_warn(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure(LogSettings(level="debug"))
+    logging.getLogger("media_bridge.udp").debug("ours")
+    logging.getLogger("aiohttp").info("theirs")
+    logging.getLogger("aiohttp").warning("theirs, important")
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(": ")[2] for line in lines] == ["ours", "theirs, important"]
