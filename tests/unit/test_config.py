@@ -227,6 +227,7 @@ class TestKeysThatMustAgree:
                 "media.bind_host: Asterisk at 10.0.0.5 (ari.url) cannot send sound to 127.0.0.1",
             ),
             ("asterisk: {start: false}", "ari.password: is missing"),
+            ("ari: {app: bot2}", "ari.app: must stay voicebot"),
             ("profiles: {sales: {prompt: x}}", "profiles: has no `default`"),
             (
                 "workers: {stt: {url: 'http://a:1'}}",

@@ -37,20 +37,6 @@ def test_stages_of_what_answers_the_caller() -> None:
     lines = stages(TURNS).splitlines()
     assert lines[0].split("  ")[0] == "question"
     assert lines[2].split("?")[1].split() == ["350", "300", "-", "-", "-", "700"]
-        "How",
-        "much",
-        "does",
-        "the",
-        "monthly",
-        "plan",
-        "cost?",
-        "350",
-        "300",
-        "-",
-        "-",
-        "-",
-        "700",
-    ]
     assert lines[3].startswith("Thank you, goodbye, and have a very n...  -")
 
 

@@ -203,6 +203,9 @@ def _asterisk(config: Config) -> Iterator[Finding]:
             " or set asterisk.start to false to use yours"
         )
         yield _finding(message, url, start, ("asterisk", "http_port"))
+    if config.ari.app != "voicebot":
+        message = "must stay voicebot: the dialplan of the Asterisk that voicebot brings gives its calls to that name"
+        yield _finding(message, ("ari", "app"), start)
     if "default" not in config.profiles:
         yield _finding(
             "has no `default`, the profile of extension 1000: name one of them so", ("profiles",), start
