@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -64,14 +65,17 @@ class Call:
         for digit in digits:
             await self._until_sent(partial(_press, digit))
 
-    async def wait_for_bot_speech(self, timeout_s: float, since_s: float | None = None) -> float:
+    async def wait_for_bot_speech(
+        self, timeout_s: float, since_s: float | None = None, began_after_s: float = -math.inf
+    ) -> float:
         """The instant at which the far end is first heard after `since_s` (from now, if not given).
 
-        TimeoutError when it stays quiet, CallEnded when it hangs up instead.
+        With `began_after_s` only a talkspurt that began later counts: the rest of one that is being interrupted is no
+        answer. TimeoutError when nothing comes, CallEnded when the far end hangs up instead.
         """
         since = self._loop.time() if since_s is None else since_s
         give_up_s = self._loop.time() + timeout_s
-        while (heard_s := self._leg.ear.audible_after(since)) is None:
+        while (heard_s := self._leg.ear.audible_after(since, began_after_s)) is None:
             await self._sleep_until(min(self._loop.time() + _POLL_S, give_up_s))
             if self._loop.time() >= give_up_s:
                 raise TimeoutError(f"the far end said nothing for {timeout_s:g} s")

@@ -47,8 +47,9 @@ class MediaLeg:
         self.stream: OutgoingStream | None = None
         self._remote: Address | None = None
         self._axis = HearingAxis()
-        self._sent: list[StampedPacket] = []
-        self._received: list[StampedPacket] = []
+        # plain tuples of bytes: the garbage collector does not walk them, so a long talk causes no pauses
+        self._sent: list[tuple[float, bytes]] = []
+        self._received: list[tuple[float, bytes]] = []
 
     def talk_to(self, remote: Media) -> None:
         """Where the packets go from now on, in which form. The stream survives a change of address."""
@@ -71,7 +72,10 @@ class MediaLeg:
         self.stream = None
 
     def recording(self) -> Recording:
-        return Recording(tuple(self._sent), tuple(self._received))
+        return Recording(
+            tuple(StampedPacket(at_s, parse(data)) for at_s, data in tuple(self._sent)),
+            tuple(StampedPacket(at_s, parse(data)) for at_s, data in tuple(self._received)),
+        )
 
     def send_tick(self, late_ticks: int) -> bool:
         """One packet; False when the stream has ended. Called by the sender thread."""
@@ -82,16 +86,16 @@ class MediaLeg:
             self.skipped_ticks += late_ticks
             stream.skip(late_ticks)
         now = time.monotonic()
-        packet = stream.next_packet(now)
+        data = pack(stream.next_packet(now))
         if remote is None:
             return True
         try:
-            self.socket.sendto(pack(packet), remote)
+            self.socket.sendto(data, remote)
         except OSError:
             # a full buffer or a network that is away: the call's own signalling tells whether it is over
             self.send_errors += 1
         else:
-            self._sent.append(StampedPacket(now, packet))
+            self._sent.append((now, data))
         return True
 
     def receive_all(self) -> None:
@@ -102,7 +106,7 @@ class MediaLeg:
             except RtpError:
                 self.malformed += 1
                 continue
-            self._received.append(packet)
+            self._received.append((at_s, data))
             if (sound := self._axis.hear(packet)) is not None:
                 self.ear.hear(sound.at_s, sound.samples)
 

@@ -116,11 +116,11 @@ def _sounds(packets: Iterable[StampedPacket]) -> list[Sound]:
 
 def _track(sounds: Sequence[Sound], start_s: float) -> Samples:
     placed: list[tuple[int, Samples]] = []
-    end = 0
+    end: int | None = None
     for sound in sounds:
         # an overtaken packet may belong before the very first one
         heard = max(round((sound.at_s - start_s) * SAMPLE_RATE), 0)
-        at = end if abs(heard - end) < _SEAM_S * SAMPLE_RATE else heard
+        at = heard if end is None or abs(heard - end) >= _SEAM_S * SAMPLE_RATE else end
         placed.append((at, sound.samples))
         end = at + len(sound.samples)
     track = np.zeros(max((at + len(samples) for at, samples in placed), default=0), np.int16)

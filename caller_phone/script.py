@@ -141,7 +141,7 @@ class _Talk:
             case WaitAnswer():
                 await self._wait_answer(step)
             case Interrupt():
-                began_s = await call.wait_for_bot_speech(step.timeout_s, since_s=self._since_s())
+                began_s = await self._wait_for_answer(step.timeout_s)
                 await call.sleep(max(0.0, began_s + step.after_s - time.monotonic()))
                 await self._say(step.wav, interruption=True)
             case Press():
@@ -157,13 +157,19 @@ class _Talk:
 
     async def _wait_answer(self, step: WaitAnswer) -> None:
         try:
-            await self._call.wait_for_bot_speech(step.timeout_s, since_s=self._since_s())
+            await self._wait_for_answer(step.timeout_s)
         except TimeoutError:
             return  # the turn's figures say that nothing came
         await self._call.wait_for_bot_quiet(step.quiet_ms, step.longest_s)
 
-    def _since_s(self) -> float:
-        return self.spoken[-1].said.last_voiced_s if self.spoken else self._call.answered_s
+    async def _wait_for_answer(self, timeout_s: float) -> float:
+        call = self._call
+        if not self.spoken:
+            return await call.wait_for_bot_speech(timeout_s, since_s=call.answered_s)
+        said = self.spoken[-1].said
+        return await call.wait_for_bot_speech(
+            timeout_s, since_s=said.last_voiced_s, began_after_s=said.first_voiced_s
+        )
 
 
 def _result(call: Call, spoken: Sequence[_Spoken], stopped_at: str | None) -> TalkResult:

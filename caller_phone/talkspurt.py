@@ -128,8 +128,13 @@ class LiveEar:
         spurts = self._finder.spurts
         return spurts[-1].end_s if spurts else None
 
-    def audible_after(self, since_s: float) -> float | None:
-        """The first instant after `since_s` at which somebody was heard; None so far."""
+    def audible_after(self, since_s: float, began_after_s: float) -> float | None:
+        """The first instant after `since_s` with sound of a talkspurt that began after `began_after_s`; None so far."""
         return next(
-            (max(spurt.start_s, since_s) for spurt in self._finder.spurts if spurt.end_s > since_s), None
+            (
+                max(spurt.start_s, since_s)
+                for spurt in self._finder.spurts
+                if spurt.end_s > since_s and spurt.start_s > began_after_s
+            ),
+            None,
         )
