@@ -1,0 +1,146 @@
+"""The words of `/v1/chat/completions`: what is asked, and the pieces of a streamed answer.
+
+Pure; source: the OpenAI API reference, "Chat completions, streaming".
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from gpu_workers.errors import WorkerError
+
+_MAX_CALLS: Final = 32
+_MAX_ARGUMENTS: Final = 64 * 1024
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """The model wants `name` run; `arguments` is JSON as the model wrote it, not checked."""
+
+    id: str
+    name: str
+    arguments: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Message:
+    """One turn of the conversation. A tool's result has role "tool" and names its call."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str = field(repr=False)
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        said: dict[str, Any] = {"role": self.role, "content": self.content}
+        if self.tool_calls:
+            said["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
+                for call in self.tool_calls
+            ]
+        if self.tool_call_id is not None:
+            said["tool_call_id"] = self.tool_call_id
+        return said
+
+
+class ChatDeltas:
+    """Turns the data of the events into text pieces and, at their end, whole tool calls.
+
+    `finish_reason` is None until the server has given one: "stop", "length" (cut at max_tokens),
+    "tool_calls", ...
+    """
+
+    def __init__(self) -> None:
+        self.finish_reason: str | None = None
+        self.done = False
+        self._calls: dict[int, _OpenCall] = {}
+
+    def feed(self, data: str) -> list[str | ToolCall]:
+        """Raises WorkerError when the event is an error, or none of this API."""
+        if data.strip() == "[DONE]":
+            self.done = True
+            return []
+        event = _json_object(data)
+        if "error" in event or event.get("object") == "error":
+            raise _error(event)
+        choices = event.get("choices")
+        if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+            return []  # usage, prompt filter results
+        choice: Mapping[str, Any] = choices[0]
+        delta = choice.get("delta")
+        pieces = self._pieces(delta) if isinstance(delta, Mapping) else []
+        reason = choice.get("finish_reason")
+        if isinstance(reason, str):
+            self.finish_reason = reason
+            pieces += self._whole_calls() if reason != "length" else []
+        return pieces
+
+    def _pieces(self, delta: Mapping[str, Any]) -> list[str | ToolCall]:
+        parts = delta.get("tool_calls")
+        for part in parts if isinstance(parts, list) else ():
+            if isinstance(part, Mapping):
+                self._call(part)
+        text = delta.get("content")
+        return [text] if isinstance(text, str) and text else []
+
+    def _call(self, part: Mapping[str, Any]) -> None:
+        index = part.get("index", 0)
+        if not isinstance(index, int) or not 0 <= index < _MAX_CALLS:
+            raise WorkerError(
+                f"the model asked for tool call number {index!r}; at most {_MAX_CALLS} are taken"
+            )
+        call = self._calls.setdefault(index, _OpenCall())
+        function = part.get("function")
+        call.id = _text(part, "id") or call.id
+        if isinstance(function, Mapping):
+            call.name = _text(function, "name") or call.name
+            call.arguments += _text(function, "arguments")
+        if len(call.arguments) > _MAX_ARGUMENTS:
+            raise WorkerError(f"the arguments of a tool call are longer than {_MAX_ARGUMENTS} characters")
+
+    def _whole_calls(self) -> list[str | ToolCall]:
+        calls = [
+            ToolCall(call.id or f"call_{index}", call.name, call.arguments)
+            for index, call in sorted(self._calls.items())
+            if call.name
+        ]
+        self._calls = {}
+        return list(calls)
+
+
+@dataclass
+class _OpenCall:
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+def _text(said: Mapping[str, Any], name: str) -> str:
+    value = said.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _json_object(data: str) -> Mapping[str, Any]:
+    try:
+        event = json.loads(data)
+    except ValueError as error:
+        raise WorkerError("the answer stream holds an event that is not JSON", retryable=True) from error
+    if not isinstance(event, Mapping):
+        raise WorkerError("the answer stream holds an event that is not a JSON object", retryable=True)
+    return event
+
+
+def _error(event: Mapping[str, Any]) -> WorkerError:
+    """vLLM, llama.cpp and OpenAI put `{"error": {"message", "code"}}` into the stream, older vLLM the error itself."""
+    error = event.get("error")
+    body = error if isinstance(error, Mapping) else event
+    code = body.get("code")
+    status = code if isinstance(code, int) else None
+    message = body.get("message") if isinstance(body.get("message"), str) else str(error)
+    retryable = status is None or status in {408, 429} or status >= 500
+    return WorkerError(f"error inside the answer stream: {str(message)[:300]}", retryable, status)

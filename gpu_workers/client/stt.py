@@ -1,0 +1,130 @@
+"""Speech to text: `POST /v1/audio/transcriptions`."""
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Final, Literal, Self
+
+import aiohttp
+from pydantic import SecretStr
+
+from gpu_workers.client.link import Exchange, Limits, WorkerLink
+
+Priority = Literal["final", "eager", "partial"]
+_PATH: Final = "/v1/audio/transcriptions"
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """What was heard. The two measures are means over the segments, weighed by their length; None: not given."""
+
+    text: str = field(repr=False)
+    language: str | None
+    no_speech_prob: float | None
+    avg_logprob: float | None
+    seconds: float
+
+
+class SttClient:
+    """One for all calls; `async with` opens a session of its own where none is passed."""
+
+    def __init__(
+        self,
+        urls: str | Sequence[str],
+        *,
+        model: str | None = None,
+        api_key: SecretStr | None = None,
+        session: aiohttp.ClientSession | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self._link = WorkerLink("STT", urls, api_key=api_key, session=session, limits=limits)
+        self._model = model
+
+    async def __aenter__(self) -> Self:
+        await self._link.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._link.__aexit__(kind, error, trace)
+
+    async def transcribe(
+        self,
+        pcm: bytes,
+        rate: int,
+        *,
+        priority: Priority,
+        deadline_ms: int | None,
+        call_id: str,
+        language: str | None,
+        prompt: str | None = None,
+    ) -> Transcript:
+        """`pcm` is mono s16le of `rate` samples per second. Raises WorkerError; cancel it to drop the request."""
+        wav = wav_file(pcm, rate)
+
+        def form() -> Mapping[str, Any]:
+            data = aiohttp.FormData()
+            data.add_field("file", wav, filename="utterance.wav", content_type="audio/wav")
+            data.add_field("response_format", "verbose_json")
+            fields = {"model": self._model, "language": language, "prompt": prompt}
+            for name, value in fields.items():
+                if value is not None:
+                    data.add_field(name, value)
+            return {"data": data}
+
+        headers = {"X-Priority": priority, "X-Call-Id": call_id}
+        if deadline_ms is not None:
+            headers["X-Deadline-Ms"] = str(deadline_ms)
+        total_s = None if deadline_ms is None else deadline_ms / 1000
+        async with self._link.exchange(_PATH, body=form, headers=headers, total_s=total_s) as exchange:
+            return _transcript(await exchange.whole(), len(pcm) / 2 / rate, exchange)
+
+
+def wav_file(pcm: bytes, rate: int) -> bytes:
+    """Mono s16le `pcm` with a RIFF header before it."""
+    form = struct.pack("<HHIIHH", 1, 1, rate, rate * 2, 2, 16)
+    return b"".join(
+        (b"RIFF", struct.pack("<I", 36 + len(pcm)), b"WAVEfmt ", struct.pack("<I", len(form)), form, b"data",
+         struct.pack("<I", len(pcm)), pcm)
+    )  # fmt: skip
+
+
+def _transcript(answer: Mapping[str, Any], seconds: float, exchange: Exchange) -> Transcript:
+    text = answer.get("text")
+    if not isinstance(text, str):
+        raise exchange.error("the answer has no text", retryable=False)
+    segments = [segment for segment in answer.get("segments") or () if isinstance(segment, Mapping)]
+    language = answer.get("language")
+    return Transcript(
+        text=text.strip(),
+        language=language if isinstance(language, str) else None,
+        no_speech_prob=_mean(segments, "no_speech_prob"),
+        avg_logprob=_mean(segments, "avg_logprob"),
+        seconds=_number(answer.get("duration")) or seconds,
+    )
+
+
+def _mean(segments: Sequence[Mapping[str, Any]], name: str) -> float | None:
+    weighed = [
+        (value, max(0.01, (_number(segment.get("end")) or 0.0) - (_number(segment.get("start")) or 0.0)))
+        for segment in segments
+        if (value := _number(segment.get(name))) is not None
+    ]
+    if not weighed:
+        return None
+    return sum(value * length for value, length in weighed) / sum(length for _, length in weighed)
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return float(value)
+    try:
+        return (
+            float(value) if isinstance(value, str) else None
+        )  # OpenAI's own server sends duration as a string
+    except ValueError:
+        return None
