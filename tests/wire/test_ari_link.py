@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
+from aiohttp import web
 from pydantic import SecretStr
 
 from stasis_app.ari.backoff import Waits
@@ -15,7 +16,7 @@ from stasis_app.ari.errors import AppReplaced, AriRefused, AsteriskTooOld
 from stasis_app.ari.events import ChannelGone, ChannelHold, StasisStart
 from stasis_app.ari.link import AriLink
 from stasis_app.ari.stream import Connected, LinkState, Lost, Replaced
-from tests.support.fake_ari import FakeAri, FakeChannel, answers, until
+from tests.support.fake_ari import Act, FakeAri, FakeChannel, answers, until
 
 FAST = Waits(first_s=0.01, starting_s=0.02, most_s=0.05)
 
@@ -35,9 +36,11 @@ async def rig(fake: FakeAri, waits: Waits = FAST, **changes: object) -> AsyncIte
     states: list[LinkState] = []
     async with AriLink(fake.settings(**changes), "bot", calls.append, states.append, waits) as link:
         running = asyncio.create_task(link.run())
-        yield Rig(fake, link, running, calls, states)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        try:
+            yield Rig(fake, link, running, calls, states)
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
         assert not link.connected
 
 
@@ -254,6 +257,22 @@ async def test_a_caller_in_the_list_before_its_start_was_read_is_not_handed_back
             await until(lambda: fake.steps.count("list_bridges") == 3)
             assert len(world.calls) == 1
         assert "continue" not in fake.steps
+
+
+async def test_a_caller_who_comes_while_the_lists_are_made_is_not_gone() -> None:
+    async with FakeAri() as fake, rig(fake) as world:
+
+        async def late(_: web.Request, act: Act) -> web.StreamResponse:
+            answer = await act()
+            fake.caller("1.1")
+            await until(lambda: len(world.calls) == 1)
+            return answer
+
+        fake.faults["list_channels"].append(late)
+        await until(lambda: fake.steps.count("list_bridges") == 1)
+        world.link.hub.doubt()
+        await until(lambda: fake.steps.count("list_bridges") == 2)
+        assert set(world.link.hub.callers) == {"1.1"}
 
 
 async def test_a_look_that_fails_is_tried_again() -> None:

@@ -66,12 +66,14 @@ async def rig(media_start_s: float | None = 0.0, request_timeout_s: float = 1.0)
         options = fake.settings(request_timeout_s=request_timeout_s)
         async with AriLink(options, "bot", calls.append, lambda _: None) as link:
             running = asyncio.create_task(link.run())
-            await fake.connected()
-            fake.caller(CALLER)
-            await until(lambda: bool(calls))
-            yield Rig(fake, link, calls)
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
+            try:
+                await fake.connected()
+                fake.caller(CALLER)
+                await until(lambda: bool(calls))
+                yield Rig(fake, link, calls)
+            finally:
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
 
 
 async def _plain(_: web.Request, act: Act) -> web.StreamResponse:
