@@ -88,7 +88,7 @@ class Application:
         if self._running.draining:
             return "draining"
         if len(self._running.calls) >= self._setup.calls.max_calls:
-            return "busy"
+            return "full"
         name = _profile_name(start.args)
         profile = self._setup.profiles.get(name)
         if profile is None:

@@ -1,0 +1,239 @@
+"""Whole calls: a phone, a real Asterisk, the real call process; only the models are the test's own."""
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from caller_phone.phone import Phone
+from caller_phone.script import HangUp, Interrupt, Pause, Say, WaitAnswer, WaitGreeting, run_script
+from stasis_app.settings import CallSettings
+from tests.support.bot import PROFILE, nothing_left, running_bot
+from tests.support.fake_workers import FakeWorkers, Fault, fake_workers
+from voicebot.asterisk import AsteriskProcess
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
+
+SPEECH = Path(__file__).parent.parent / "data" / "speech"
+QUESTION, SHORT, NO = SPEECH / "price01.wav", SPEECH / "short01.wav", SPEECH / "no01.wav"
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def workers() -> AsyncIterator[FakeWorkers]:
+    async with fake_workers() as fakes:
+        yield fakes
+
+
+def number(asterisk: AsteriskProcess, extension: str = "1000") -> str:
+    return f"sip:{extension}@127.0.0.1:{asterisk.sip_port}"
+
+
+def own_tasks() -> int:
+    """Tasks running now, but for the fakes' kept-alive connections."""
+    return sum("RequestHandler" not in repr(task.get_coro()) for task in asyncio.all_tasks())
+
+
+async def test_a_question_is_answered(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    workers.stt.answers = ["How much does the monthly plan cost?"]
+    workers.llm.replies = ["Nineteen dollars a month. Do you want it?"]
+    transcript = tmp_path / "transcript.jsonl"
+    async with running_bot(asterisk, workers, tmp_path, transcript=transcript) as bot, Phone() as phone:
+        async with phone.call(number(asterisk)) as call:
+            talk = await run_script(call, [WaitGreeting(), Say(QUESTION), WaitAnswer(), HangUp()])
+        await bot.until_idle()
+        await nothing_left(asterisk)
+        assert await bot.metric("voicebot_calls_ended_total", cause="caller_hung_up") == 1
+        assert await bot.metric("voicebot_defects_total") == 0
+    assert talk.stopped_at is None
+    assert [turn.answered for turn in talk.turns] == [True]
+    assert talk.packets.missing == 0
+    assert set(talk.packets.timestamp_steps) == {160}
+    asked = workers.llm.requests[-1]["messages"]
+    assert [message["role"] for message in asked] == ["system", "assistant", "user"]
+    assert asked[-1]["content"] == "How much does the monthly plan cost?"
+    lines = [json.loads(line) for line in transcript.read_text().splitlines()]
+    assert [(line["saying"], line["bot"], line["cut"]) for line in lines] == [
+        ("greeting", "Hello.", False),
+        ("answer", "Nineteen dollars a month. Do you want it?", False),
+    ]
+    stages = lines[1]["ms_after_speech_end"]
+    order = ["stt_done", "first_token", "first_sentence", "first_audio", "first_packet"]
+    assert [stages[name] for name in order] == sorted(stages[name] for name in order)
+    assert stages["first_packet"] >= stages["decision"]
+
+
+async def test_an_interruption_stops_the_answer_and_is_answered(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    workers.stt.answers = [
+        "Tell me about your bikes.",
+        "No, that is not what I meant.",
+        "No, that is not what I meant.",
+    ]
+    workers.llm.replies = [
+        "This is a long sentence about very many bikes of ours. " * 4,
+        "What did you mean?",
+    ]
+    transcript = tmp_path / "transcript.jsonl"
+    async with running_bot(asterisk, workers, tmp_path, transcript=transcript) as bot, Phone() as phone:
+        async with phone.call(number(asterisk)) as call:
+            steps = [WaitGreeting(), Say(QUESTION), Interrupt(NO, after_s=1.5), WaitAnswer(), HangUp()]
+            talk = await run_script(call, steps)
+        await bot.until_idle()
+        assert await bot.metric("voicebot_interruptions_total", verdict="meant") == 1
+    cut = talk.turns[1]
+    assert cut.answered
+    assert cut.cut_ms is not None
+    assert cut.cut_ms < 1000, "the bot talked on"
+    said = [json.loads(line) for line in transcript.read_text().splitlines()]
+    interrupted = next(line for line in said if line["cut"])
+    assert interrupted["bot"]
+    assert (
+        workers.llm.replies[0].startswith("What")
+        or interrupted["bot"] in "This is a long sentence about very many"
+    )
+    remembered = workers.llm.requests[-1]["messages"][-2]
+    assert remembered == {"role": "assistant", "content": interrupted["bot"] + " ..."}
+    assert workers.llm.running == workers.tts.running == 0
+
+
+async def test_a_cough_over_the_bot_resumes(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    workers.stt.choose = lambda heard: "Mm-hm." if heard.seconds < 2.0 else "Tell me about your bikes."
+    answer = "This is a rather long sentence about very many bikes. "
+    workers.llm.replies = [answer]
+    transcript = tmp_path / "transcript.jsonl"
+    async with running_bot(asterisk, workers, tmp_path, transcript=transcript) as bot, Phone() as phone:
+        async with phone.call(number(asterisk)) as call:
+            steps = [WaitGreeting(), Say(QUESTION), Interrupt(SHORT, after_s=1.0), Pause(6), HangUp()]
+            await run_script(call, steps)
+        await bot.until_idle()
+        assert await bot.metric("voicebot_interruptions_total", verdict="ignored") == 1
+    said = [json.loads(line) for line in transcript.read_text().splitlines()]
+    assert [(line["bot"], line["cut"]) for line in said[1:2]] == [(answer.strip(), False)]
+
+
+async def test_silence_is_asked_about_twice_and_then_ended(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    quick = PROFILE.model_copy(update={"no_input_s": 0.6})
+    async with running_bot(asterisk, workers, tmp_path, profile=quick) as bot, Phone() as phone:
+        async with phone.call(number(asterisk)) as call:
+            await call.wait_for_end(30)
+            assert call.ended_by_far_end
+        await bot.until_idle()
+        assert await bot.metric("voicebot_turns_total", saying="still_there", end="played") == 2
+        assert await bot.metric("voicebot_calls_ended_total", cause="normal") == 1
+        await nothing_left(asterisk)
+
+
+async def test_a_farewell_ends_the_call(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    workers.stt.answers = ["Thank you, goodbye."]
+    async with running_bot(asterisk, workers, tmp_path) as bot, Phone() as phone:
+        async with phone.call(number(asterisk)) as call:
+            await run_script(call, [WaitGreeting(), Say(SHORT)])
+            await call.wait_for_end(15)
+        await bot.until_idle()
+        assert not workers.llm.requests
+        assert (
+            await bot.metric("voicebot_turns_total", saying="goodbye", end="cut")
+            + await bot.metric("voicebot_turns_total", saying="goodbye", end="played")
+            == 1
+        )
+
+
+@pytest.mark.parametrize("broken", ["stt", "llm", "tts"])
+async def test_a_dead_worker_is_an_apology_and_then_the_end(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path, broken: str
+) -> None:
+    workers.stt.answers = ["How much is it?"]
+    async with running_bot(asterisk, workers, tmp_path) as bot, Phone() as phone:
+        getattr(workers, broken).fault = Fault.status(500)
+        async with phone.call(number(asterisk)) as call:
+            steps = [WaitGreeting(), Say(QUESTION), WaitAnswer(), Say(QUESTION), WaitAnswer()]
+            talk = await run_script(call, steps)
+            await call.wait_for_end(15)
+        await bot.until_idle()
+        assert [turn.answered for turn in talk.turns] == [True, True]
+        assert await bot.metric("voicebot_turns_total", saying="apology", end="played") == 1
+        assert await bot.metric("voicebot_calls_ended_total", cause="normal") == 1
+        await nothing_left(asterisk)
+
+
+async def test_one_call_too_many_goes_back_to_the_dialplan(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    limit = CallSettings(max_calls=1, drain_s=0)
+    async with (
+        running_bot(asterisk, workers, tmp_path, calls=limit) as bot,
+        Phone() as phone,
+        phone.call(number(asterisk)) as first,
+    ):
+        await first.wait_for_bot_speech(5)
+        async with phone.call(number(asterisk)) as second:
+            await second.wait_for_bot_speech(5)
+            await second.wait_for_end(30)
+        assert first.is_up
+        assert await bot.metric("voicebot_calls_refused_total", reason="full") == 1
+
+
+async def test_fifty_hang_ups_at_random_moments_leave_nothing(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    chance = random.Random(7)
+    workers.llm.token_delay_s = 0.02
+    workers.llm.replies = ["One two three four five. Six seven eight nine ten. Eleven twelve."]
+    async with running_bot(asterisk, workers, tmp_path) as bot, Phone() as phone:
+        tasks = own_tasks()
+
+        async def one_call(hang_up_s: float) -> None:
+            async with phone.call(number(asterisk)) as call:
+                talk = asyncio.create_task(run_script(call, [Say(QUESTION), WaitAnswer()]))
+                await asyncio.sleep(hang_up_s)
+                talk.cancel()
+                await asyncio.wait({talk})
+
+        for _ in range(10):
+            await asyncio.gather(*(one_call(chance.uniform(0, 6)) for _ in range(5)))
+        await bot.until_idle()
+        await nothing_left(asterisk)
+        assert await bot.metric("voicebot_defects_total", fence="turn") == 0
+        assert await bot.metric("voicebot_defects_total", fence="call") == 0
+        assert await bot.metric("voicebot_calls_ended_total", cause="caller_hung_up") == 50
+        assert workers.stt.running == workers.llm.running == workers.tts.running == 0
+        assert own_tasks() <= tasks
+
+
+async def test_drain_says_goodbye_to_running_calls(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    async with (
+        running_bot(asterisk, workers, tmp_path) as bot,
+        Phone() as phone,
+        phone.call(number(asterisk)) as call,
+    ):
+        await call.wait_for_bot_speech(5)
+        bot.stop.set()
+        await call.wait_for_end(15)
+        assert call.ended_by_far_end
+    await nothing_left(asterisk)
+
+
+async def test_an_unknown_profile_is_said_and_handed_back(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running_bot(asterisk, workers, tmp_path, profile_name="other") as bot, Phone() as phone:
+        async with phone.call(number(asterisk)) as call:
+            await call.wait_for_bot_speech(5)
+            await call.wait_for_end(30)
+        assert await bot.metric("voicebot_calls_refused_total", reason="unknown_profile") == 1
+    assert "no profile 'default' in voicebot.yaml (there are: other)" in caplog.text
