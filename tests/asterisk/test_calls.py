@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from caller_phone.phone import Phone
-from caller_phone.script import HangUp, Interrupt, Pause, Say, WaitAnswer, WaitGreeting, run_script
+from caller_phone.script import HangUp, Interrupt, Pause, Say, Step, WaitAnswer, WaitGreeting, run_script
 from stasis_app.settings import CallSettings
 from tests.support.bot import PROFILE, nothing_left, running_bot
 from tests.support.fake_workers import FakeWorkers, Fault, fake_workers
@@ -83,7 +83,13 @@ async def test_an_interruption_stops_the_answer_and_is_answered(
     transcript = tmp_path / "transcript.jsonl"
     async with running_bot(asterisk, workers, tmp_path, transcript=transcript) as bot, Phone() as phone:
         async with phone.call(number(asterisk)) as call:
-            steps = [WaitGreeting(), Say(QUESTION), Interrupt(NO, after_s=1.5), WaitAnswer(), HangUp()]
+            steps: list[Step] = [
+                WaitGreeting(),
+                Say(QUESTION),
+                Interrupt(NO, after_s=1.5),
+                WaitAnswer(),
+                HangUp(),
+            ]
             talk = await run_script(call, steps)
         await bot.until_idle()
         assert await bot.metric("voicebot_interruptions_total", verdict="meant") == 1
@@ -112,7 +118,13 @@ async def test_a_cough_over_the_bot_resumes(
     transcript = tmp_path / "transcript.jsonl"
     async with running_bot(asterisk, workers, tmp_path, transcript=transcript) as bot, Phone() as phone:
         async with phone.call(number(asterisk)) as call:
-            steps = [WaitGreeting(), Say(QUESTION), Interrupt(SHORT, after_s=1.0), Pause(6), HangUp()]
+            steps: list[Step] = [
+                WaitGreeting(),
+                Say(QUESTION),
+                Interrupt(SHORT, after_s=1.0),
+                Pause(6),
+                HangUp(),
+            ]
             await run_script(call, steps)
         await bot.until_idle()
         assert await bot.metric("voicebot_interruptions_total", verdict="ignored") == 1
@@ -159,7 +171,7 @@ async def test_a_dead_worker_is_an_apology_and_then_the_end(
     async with running_bot(asterisk, workers, tmp_path) as bot, Phone() as phone:
         getattr(workers, broken).fault = Fault.status(500)
         async with phone.call(number(asterisk)) as call:
-            steps = [WaitGreeting(), Say(QUESTION), WaitAnswer(), Say(QUESTION), WaitAnswer()]
+            steps: list[Step] = [WaitGreeting(), Say(QUESTION), WaitAnswer(), Say(QUESTION), WaitAnswer()]
             talk = await run_script(call, steps)
             await call.wait_for_end(15)
         await bot.until_idle()
