@@ -8,10 +8,12 @@ import gc
 import inspect
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from tests.support.virtual_time import run_virtual
 
@@ -49,12 +51,27 @@ def nothing_left_open(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def no_task_left_running(request: pytest.FixtureRequest, nothing_left_open: None) -> None:
     """Fails a coroutine test that ends with tasks still running."""
-    if inspect.iscoroutinefunction(getattr(request, "function", None)) and not _is_exempt(request):
-        request.getfixturevalue("watched_loop")
+    if not inspect.iscoroutinefunction(getattr(request, "function", None)) or _is_exempt(request):
+        return
+    marker = request.node.get_closest_marker("asyncio")
+    on_session_loop = marker is not None and marker.kwargs.get("loop_scope") == "session"
+    request.getfixturevalue("watched_session_loop" if on_session_loop else "watched_loop")
 
 
 @pytest.fixture
 async def watched_loop() -> AsyncIterator[None]:
+    async with _watched():
+        yield
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def watched_session_loop() -> AsyncIterator[None]:
+    async with _watched():
+        yield
+
+
+@asynccontextmanager
+async def _watched() -> AsyncIterator[None]:
     before = asyncio.all_tasks()
     yield
     give_up_at = time.monotonic() + GRACE_S
