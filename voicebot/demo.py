@@ -55,6 +55,7 @@ async def demo(config: Config, text: str, record: Path, say: supervise.Say, hurr
                 f"\n{system.table()}\n\nCalling {EXTENSION}: two questions, the second answer is interrupted ..."
             )
             result = await talk(number_uri(config, EXTENSION), steps)
+            say("The call is over; stopping.")
         turns = read_transcript(transcript)
     record.parent.mkdir(parents=True, exist_ok=True)
     result.recording.write_wav(record)

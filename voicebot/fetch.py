@@ -2,9 +2,9 @@
 
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 from queue import SimpleQueue
-
-from gpu_workers.models import fetch
 
 from gpu_workers.errors import GpuWorkersError
 from voicebot.config import Config, cache_dir
@@ -49,8 +49,14 @@ def _jobs(config: Config, say: Say, for_tests: bool) -> Mapping[str, Callable[[]
         models += TEST_MODELS
         jobs["SIPp"] = lambda: fetch_sipp(cache, say)
     for model in dict.fromkeys(models):
-        jobs[model] = lambda model=model: fetch(model, cache, say)  # type: ignore[misc]
+        jobs[model] = partial(_fetch_model, model, cache, say)
     return jobs
+
+
+def _fetch_model(name: str, cache: Path, say: Say) -> None:
+    from gpu_workers.models import fetch  # not needed where no model runs
+
+    fetch(name, cache, say)
 
 
 def _run(name: str, job: Callable[[], object], ended: "SimpleQueue[tuple[str, Exception | None]]") -> None:

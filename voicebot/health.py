@@ -33,7 +33,7 @@ async def worker_state(http: aiohttp.ClientSession, worker: WorkerSettings) -> S
 
 
 async def call_state(http: aiohttp.ClientSession, base_url: str) -> State:
-    """GET /ready of the call process; `why` names each part that it waits for. Never raises for what it answers."""
+    """GET /ready of the call process; `why` names the parts that it waits for. Never raises for what it answers."""
     try:
         async with http.get(f"{base_url}/ready", timeout=_LIMIT) as response:
             status, raw = response.status, await response.content.read(_MAX_BYTES)
@@ -45,8 +45,8 @@ async def call_state(http: aiohttp.ClientSession, base_url: str) -> State:
         return State(f"the connection broke ({type(error).__name__})")
     if status == 200:
         return State("")
-    waits = "; ".join(f"{name}: {why}" for name, why in _parts(raw).items() if why != "ready")
-    return State(waits or f"status {status}")
+    waits = ", ".join(name for name, why in _parts(raw).items() if why != "ready")
+    return State(f"waits for {waits}" if waits else f"status {status}")
 
 
 def _parts(raw: bytes) -> dict[str, object]:

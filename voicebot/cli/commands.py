@@ -1,30 +1,33 @@
 """What each subcommand does. Imports are inside, so that one command does not load what another needs."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from voicebot.config import Config
 
 
 def up(chosen: argparse.Namespace) -> int:
-    from voicebot.config import load, read_text
     from voicebot.interrupts import run_until_interrupted
     from voicebot.up import stay_up
 
-    config, text = load(chosen.config), read_text(chosen.config)
-    _say(_which(chosen.config))
-    return run_until_interrupted(
+    config, text = _loaded(chosen.config)
+    status = run_until_interrupted(
         lambda hurry: stay_up(config, text, _say, hurry), _say_stopping(config.calls.drain_s)
     )
+    _say("All stopped.")
+    return status
 
 
 def demo(chosen: argparse.Namespace) -> int:
-    from voicebot.config import load, read_text
     from voicebot.demo import demo as run_demo
     from voicebot.interrupts import run_until_interrupted
 
-    config, text = load(chosen.config), read_text(chosen.config)
-    _say(_which(chosen.config))
+    config, text = _loaded(chosen.config)
     return run_until_interrupted(
         lambda hurry: run_demo(config, text, chosen.record, _say, hurry), _say_stopping(config.calls.drain_s)
     )
@@ -87,6 +90,16 @@ def version(_: argparse.Namespace) -> int:
         number = "(not installed: run scripts/setup.sh)"
     print(f"voicebot {number}, Python {platform.python_version()}")
     return 0
+
+
+def _loaded(file: Path | None) -> "tuple[Config, str]":
+    """The configuration and the text it was read from; says which it is."""
+    from voicebot.config import DEFAULT_FILE, parse, read_text
+
+    text = read_text(file)
+    config = parse(text, str(file or DEFAULT_FILE), os.environ)
+    _say(_which(file))
+    return config, text
 
 
 def _which(config: Path | None) -> str:

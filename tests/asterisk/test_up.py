@@ -1,0 +1,196 @@
+"""`voicebot up` as a process: a real Asterisk, the real call process, workers that the test plays."""
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from tests.support.fake_workers import FakeWorkers, fake_workers
+from tests.support.rig import free_ports
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 60.0
+
+
+@dataclass
+class Up:
+    """A running `voicebot up`. Everything it starts carries `mark` in its environment."""
+
+    process: asyncio.subprocess.Process
+    mark: str
+    folder: Path
+    ports: dict[str, int]
+    lines: list[str] = field(default_factory=list)
+
+    async def said(self, pattern: str) -> str:
+        """The first line that has `pattern`; those before it are kept in `lines`."""
+        assert self.process.stdout is not None
+        async with asyncio.timeout(PATIENCE_S):
+            for line in self.lines:
+                if re.search(pattern, line):
+                    return line
+            while raw := await self.process.stdout.readline():
+                self.lines.append(raw.decode().rstrip())
+                if re.search(pattern, self.lines[-1]):
+                    return self.lines[-1]
+        raise AssertionError(f"it never said {pattern}:\n" + "\n".join(self.lines))
+
+    async def rest(self) -> tuple[int, str]:
+        """Its exit code and all it said."""
+        assert self.process.stdout is not None
+        async with asyncio.timeout(PATIENCE_S):
+            self.lines += (await self.process.stdout.read()).decode().splitlines()
+            return await self.process.wait(), "\n".join(self.lines)
+
+    def pids(self, part: str = "") -> list[int]:
+        """Processes of this run; those whose command line has `part`."""
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                environ, command = (entry / "environ").read_bytes(), (entry / "cmdline").read_bytes()
+            except OSError:  # gone, or another user's
+                continue
+            if self.mark.encode() in environ and part in command.replace(b"\0", b" ").decode(
+                errors="replace"
+            ):
+                found.append(int(entry.name))
+        return found
+
+
+def settings(fakes: FakeWorkers) -> tuple[dict[str, object], dict[str, int]]:
+    web, http = free_ports(2, socket.SOCK_STREAM)
+    ports = {"web": web, "http": http, "sip": free_ports(1)[0]}
+    workers = {
+        name: {"start": False, "url": url}
+        for name, url in (("stt", fakes.stt_url), ("llm", fakes.llm_url), ("tts", fakes.tts_url))
+    }
+    config: dict[str, object] = {
+        "asterisk": {"sip_port": ports["sip"], "http_port": http, "rtp_start": 31000, "rtp_end": 31399},
+        "media": {"port_start": 31400, "port_end": 31598},
+        "web": {"port": web},
+        "workers": workers,
+        "calls": {"drain_s": 1},
+    }
+    return config, ports
+
+
+@asynccontextmanager
+async def up(
+    folder: Path, config: dict[str, object], ports: dict[str, int], command: str = "up"
+) -> AsyncIterator[Up]:
+    (folder / "voicebot.yaml").write_text(yaml.safe_dump(config))
+    mark = f"TEST_OF_UP={folder.name}"
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "voicebot", command, "-c", "voicebot.yaml"),
+        cwd=folder,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TEST_OF_UP": folder.name},
+    )
+    running = Up(process, mark, folder, ports)
+    try:
+        yield running
+    finally:
+        for pid in running.pids():
+            os.kill(pid, signal.SIGKILL)
+        await process.communicate()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():  # noqa: ASYNC110 - what is waited for is outside this process
+            await asyncio.sleep(0.05)
+
+
+def run_folders() -> set[Path]:
+    return set(Path(tempfile.gettempdir()).glob(f"voicebot-{os.getuid()}-*"))
+
+
+async def test_it_shows_every_part_and_leaves_nothing_after_ctrl_c(tmp_path: Path) -> None:
+    before = run_folders()
+    async with fake_workers() as fakes:
+        config, ports = settings(fakes)
+        async with up(tmp_path, config, ports) as running:
+            await running.said("^Stop it:")
+            rows = {
+                line.split()[0]: line
+                for line in running.lines
+                if re.match(r"(Asterisk|stt|llm|tts|calls)  ", line)
+            }
+            assert re.search(rf"sip:127\.0\.0\.1:{ports['sip']}, .*ready \(\d+\.", rows["Asterisk"])
+            assert re.search(rf"{fakes.stt_url} +ready \(FakeStt\)$", rows["stt"])
+            assert re.search(rf"http://127\.0\.0\.1:{ports['web']} +ready$", rows["calls"])
+            assert f"sip:1000@127.0.0.1:{ports['sip']}" in await running.said("^Call it:")
+            assert len(run_folders() - before) >= 1
+            running.process.send_signal(signal.SIGINT)
+            code, said = await running.rest()
+            assert code == 130, said
+            assert "Stopping." in said
+            assert "Traceback" not in said
+            await until(lambda: not running.pids())
+    assert run_folders() <= before
+    assert (tmp_path / "var" / "log" / "calls.log").exists()
+
+
+async def test_parts_that_die_are_started_again(tmp_path: Path) -> None:
+    async with fake_workers() as fakes:
+        config, ports = settings(fakes)
+        async with up(tmp_path, config, ports) as running:
+            await running.said("^Stop it:")
+            (calls,) = running.pids("voicebot run")
+            os.kill(calls, signal.SIGKILL)
+            await running.said(r"^calls was killed by SIGKILL, starts again in 0\.5 s\.")
+            await running.said("^calls is ready again")
+            (asterisk,) = running.pids("asterisk.conf")
+            os.kill(asterisk, signal.SIGKILL)
+            await running.said("^Asterisk ended with exit code -9")
+            await running.said("^Asterisk is up again")
+            await until(lambda: len(running.pids("asterisk.conf")) == 1)
+            running.process.send_signal(signal.SIGTERM)
+            code, said = await running.rest()
+            assert code == 0, said
+
+
+async def test_killed_it_takes_everything_along(tmp_path: Path) -> None:
+    async with fake_workers() as fakes:
+        config, ports = settings(fakes)
+        async with up(tmp_path, config, ports) as running:
+            await running.said("^Stop it:")
+            assert len(running.pids()) >= 3
+            running.process.kill()
+            await until(lambda: not running.pids())
+
+
+async def test_a_port_in_use_is_told_before_anything_starts(tmp_path: Path) -> None:
+    async with fake_workers() as fakes:
+        config, ports = settings(fakes)
+        with socket.create_server(("127.0.0.1", ports["web"])):
+            async with up(tmp_path, config, ports) as running:
+                code, said = await running.rest()
+    assert code == 2
+    assert f"voicebot: TCP port {ports['web']} on 127.0.0.1 (web.port) is in use" in said
+    assert not (tmp_path / "var").exists()
+
+
+async def test_a_worker_elsewhere_that_is_down_is_shown_with_why(tmp_path: Path) -> None:
+    async with fake_workers() as fakes:
+        config, ports = settings(fakes)
+        fakes.llm.ready = False
+        async with up(tmp_path, config, ports) as running:
+            await running.said("^Stop it:")
+            assert any(re.match("llm .*not ready: ", line) for line in running.lines), running.lines
+            assert any(re.match("calls .*not ready: waits for llm", line) for line in running.lines), (
+                running.lines
+            )
+            fakes.llm.ready = True
+            await running.said("^llm is ready again")
+            await running.said("^calls is ready again")
