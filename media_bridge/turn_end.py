@@ -115,7 +115,7 @@ def _trailing(said: str, spoken: str, _: Expected | None) -> Ending | None:
 def _half_clause(spoken: str) -> bool:
     if words.SUBJECT_ALONE.match(spoken) and not words.INVERTED.search(spoken):
         return True
-    if words.SAID.search(spoken) or words.NEEDS_OBJECT.search(spoken):
+    if any(pattern.search(spoken) for pattern in (words.SAID, words.NEEDS_OBJECT, words.LIKE)):
         return not (
             words.RELATIVE.search(spoken) or words.EMBEDDED_WH.search(spoken) or words.WH_START.match(spoken)
         )
@@ -129,6 +129,7 @@ def _half_clause(spoken: str) -> bool:
         words.THINKING,
         words.IS_TO_COME,
         words.KNOW_WHAT,
+        words.BEFORE,
         words.MID_STREET,
     )
     return any(pattern.search(spoken) for pattern in patterns) or _open_route(spoken)

@@ -63,15 +63,17 @@ SHORT_CLAUSE: Final = re.compile(
     r"|didn't|can't|won't|wouldn't|doesn't|cannot)(?: not)?$"
 )
 THAT_CLAUSE: Final = re.compile(
-    r"\b(?:told (?:me|us|him|her|them)|said|say|says|think|thought|know|knew|mean|means|is|was|sure"
+    r"\b(?:(?:told|tell|tells|telling|remind|reminded|promised) (?:\w+)|said|say|says|think"
+    r"|thought|know|knew|mean|means|is|was|sure"
     r"|believe|hope|hoping|understand|so|afraid"
-    r"|heard|saw|noticed|read|assume|suppose|guess|except|now|see) that$"
+    r"|heard|saw|noticed|read|assume|suppose|guess|except|now|see|chance|idea|fact|possible|likely"
+    r"|important|problem|feeling|way|notice) that$"
 )
 NEEDS_OBJECT: Final = re.compile(
-    r"\b(?:(?:would|i'd|we'd|he'd|she'd|they'd|also) (?:really )?(?:like|love|prefer|need|want)"
+    r"\b(?:(?:would|i'd|we'd|he'd|she'd|they'd|also) (?:really )?(?:like|love|prefer|need|want|rather)"
     r"|(?:i|we|they) (?:need|want|have|got|bought|prefer|wish|think it's|can see)|(?:has|have) got|my \w+ has"
     r"|(?:going|want|need|like|wanted|trying|have|able|try) to (?:make|buy|get|send|bring|take|have|be"
-    r"|say|ask for|put|find|give|do|use))$"
+    r"|say|ask for|put|find|give|do|use|reach|contact|know if|tell you))$"
 )
 RELATIVE: Final = re.compile(
     r"\b(?:all|what|that|whatever|everything|thing|things|anything|one|ones|much|many|which) (?:i|we"
@@ -87,7 +89,7 @@ WHEN: Final = re.compile(
 ANY: Final = re.compile(r"^(?:do|does|did|are|is|have|has|can|could)\b.* any$")
 THINKING: Final = re.compile(
     r"^(?:(?:yes|yeah|no|well|so|and|but|because|oh) )*(?:i|we) (?:think|guess|believe|hope|feel"
-    r"|suppose|wanted|was|were)$"
+    r"|suppose|thought|figured|wonder|wish|wanted|was|were)$"
 )
 IS_TO_COME: Final = re.compile(
     r"^(?:(?:and|so|but|well|yes|no) )*(?:what (?:i|we|you)(?: [\w']+){1,3} (?:is|was)|there (?:is|are"
@@ -95,7 +97,13 @@ IS_TO_COME: Final = re.compile(
 )
 KNOW_WHAT: Final = re.compile(
     r"\b(?:you know what|guess what|the thing is|the problem is|at least|at most|more than|less than"
-    r"|up to|kind of|sort of|a lot of|(?:at|is|it's|to|in) number|(?:street|house|room|flight) number)$"
+    r"|up to|kind of|sort of|a lot of|such as|under the name"
+    r"|(?:at|is|it's|to|in) number|(?:street|house|room|flight) number)$"
+)
+LIKE: Final = re.compile(r"\b(?:something|anything|looks?|feels?|sounds?|seems?|just|more|is|was|were) like$")
+BEFORE: Final = re.compile(
+    r"^(?!.*\b(?:have|has|had|\w+'ve|never|ever|days?|weeks?|months?|nights?|times?|years?|shortly|soon|long)\b)"
+    r".* (?:before|after)$"
 )
 HEAD_ALONE: Final = re.compile(
     r"^(?:(?:so|well|and|but|because|ok|okay|yes|no) )*(?:the|my) (?:\w+ )?(?:reason|problem|thing"
@@ -141,7 +149,7 @@ STATEMENT: Final = re.compile(
     r"\b(?:i|you|we|he|she|it|they|that|this|there|somebody|someone|nobody|everybody|everything"
     r"|nothing)(?: [\w']+){2,}$"
     r"|\b(?:i'm|i've|i'd|i'll|it's|that's|there's|we're|we've|we'd|we'll|you're|they're|he's"
-    r"|she's)(?: [\w']+)+$"
+    r"|she's|let's)(?: [\w']+)+$"
 )
 NOUN_FIRST: Final = re.compile(
     r"^(?:(?:and|so|but|well|yes|no|ok|okay|hi|hello) )*(?:my|the|our|your|his|her|their|a|an|both|all"

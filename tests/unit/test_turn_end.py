@@ -1,10 +1,15 @@
 """What a caller has said so far decides how long a pause may be. The phrases are written as Whisper writes them."""
 
+from typing import get_args
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from media_bridge.turn_end import Ending, EndWaits, Expected, Kind, end_wait_ms, ending, expected_answer
 
 FINISHED = [
+    "What does it look like?", "Where do I sign up?", "Who should I ask for?", "What do I need to bring?",
     "Yes.", "No.", "Yeah.", "Nope.", "Yes please.", "No thanks.", "Okay.", "Sure, thanks.",
     "That's all, thank you.",
     "What are your opening hours?", "Do you repair electric bikes?", "How much is a new tire?",
@@ -19,6 +24,8 @@ FINISHED = [
     "Nothing else.",
 ]  # fmt: skip
 COMPLETE = [
+    "Let's do that.", "I don't know what it looks like.", "I have been there before.", "The lights went out.",
+    "We are on our way.",
     "I would like to rent two bikes.", "My chain broke this morning.", "I want to cancel my order.",
     "The brakes are too loose.",
     "There is a problem with my bill.", "We arrived an hour ago.", "I cannot sign in.",
@@ -32,6 +39,9 @@ COMPLETE = [
     "She lives in Boston.", "He called me yesterday evening.",
 ]  # fmt: skip
 TRAILING = [
+    "Is there any chance that.", "Please tell him that.", "I would rather.", "I need it before.", "Well, I thought.",
+    "It should be under the name.", "I'm looking for something like.", "I've been trying to reach.",
+    "I've got two questions about the.", "What happens if.", "It depends on.", "Does it come with.",
     "I'd like to.", "I need a.", "And.", "My name is.", "It's about.", "I wanted to ask if.", "Um.",
     "So, um.", "Well.",
     "The number is.", "My order number is.", "I bought it because.", "We were on our way to the.",
@@ -138,6 +148,11 @@ def test_a_full_stop_says_nothing(text: str) -> None:
 @pytest.mark.parametrize("text", ["I want to...", "I can do Monday,", "We have the red one -"])
 def test_a_sign_that_says_something(text: str) -> None:
     assert ending(text) is Ending.TRAILING
+
+
+@given(st.text(max_size=120), st.sampled_from(get_args(Kind)))
+def test_any_text_has_an_ending(text: str, kind: Kind) -> None:
+    assert isinstance(ending(text, Expected(kind, 4)), Ending)
 
 
 def test_waits_follow_the_ending() -> None:
