@@ -34,7 +34,9 @@ def machine() -> str:
     cores = len(os.sched_getaffinity(0))
     memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     parts = [f"{cores} cores of {_processor()}", f"{memory_gib:.0f} GiB", *_cards()]
-    return ", ".join([*parts, f"{platform.system()} {platform.release()}", f"Python {platform.python_version()}"])
+    return ", ".join(
+        [*parts, f"{platform.system()} {platform.release()}", f"Python {platform.python_version()}"]
+    )
 
 
 def versions() -> str:
@@ -49,7 +51,13 @@ def versions() -> str:
 
 
 def publish(
-    name: str, what: str, tables: Sequence[str], result: Mapping[str, object], *, models: str, keep: bool = True
+    name: str,
+    what: str,
+    tables: Sequence[str],
+    result: Mapping[str, object],
+    *,
+    models: str,
+    keep: bool = True,
 ) -> None:
     """Print everything, keep it as `benchmarks/results/NAME.md`, and end with the RESULT line.
 
