@@ -30,8 +30,8 @@ INTERRUPT_AFTER_S = 0.7
 INTERRUPTION = "no01.wav"
 WHAT = """Response time: the caller's last voiced sample to the first audible sample of the answer, both on the caller's
 wire. Cut: first voiced sample of an interruption to the last audible sample of the bot. `early` counts answers that
-began before the caller had finished. Stage times are the call process' own, in ms after the caller's last voiced sample;
-stages run ahead of the decision that the turn is over, and wait for it."""
+began before the caller had finished. Stage times are the call process' own, in ms after the caller's last voiced
+sample; stages run ahead of the decision that the turn is over, and wait for it."""
 STAGES = ("stt_done", "first_token", "first_sentence", "first_audio", "decision", "first_packet")
 
 

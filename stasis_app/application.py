@@ -199,7 +199,9 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
         workers = setup.workers
         session = await stack.enter_async_context(worker_session())
         stt = SttClient(workers.stt.base_url, api_key=workers.stt.api_key, session=session)
-        llm = LlmClient(workers.llm.base_url, api_key=workers.llm.api_key, session=session)
+        llm = LlmClient(
+            workers.llm.base_url, model=workers.llm.model, api_key=workers.llm.api_key, session=session
+        )
         tts = TtsClient(workers.tts.base_url, api_key=workers.tts.api_key, session=session)
         made_by = f"{workers.tts.base_url} {workers.tts.voice}"
         phrases = PhraseBook(tts, setup.phrases_dir, made_by)
