@@ -203,10 +203,10 @@ class Call:
 
     def _next_hop(self) -> Address:
         """Where requests of this call go; a name instead of an address stands for where the call was set up."""
-        uri = parse_uri(self._dialog.next_hop())
         try:
+            uri = parse_uri(self._dialog.next_hop())
             ip_address(uri.host)
-        except ValueError:
+        except (SipError, ValueError):
             return self._far
         return uri.host, uri.port or SIP_PORT
 

@@ -83,7 +83,11 @@ async def answered(
         engine.start(leg)
         async with _up(call, calls, tag):
             agent.answer(invite, 200, "OK", tag, (dialog.contact, _SDP), describe(ours, leg.address[1]))
-            await invite.acknowledged.wait()
+            try:
+                async with asyncio.timeout(agent.patience_s):
+                    await invite.acknowledged.wait()
+            except TimeoutError as error:
+                raise CallFailed(None, "the caller never acknowledged that its call was answered") from error
             yield call
 
 
@@ -105,11 +109,12 @@ async def _ring(agent: UserAgent, invite: ServerExchange, tag: str, ring_s: floa
         async with asyncio.timeout(ring_s):
             await invite.cancelled.wait()
     except TimeoutError:
-        return
+        pass
     except asyncio.CancelledError:
         agent.answer(invite, 480, "Temporarily Unavailable", tag)
         raise
-    raise CallFailed(487, "Request Terminated: the caller gave up while it rang")
+    if invite.cancelled.is_set():
+        raise CallFailed(487, "Request Terminated: the caller gave up while it rang")
 
 
 async def _invite(

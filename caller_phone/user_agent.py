@@ -92,6 +92,11 @@ class UserAgent:
         return self._socket.address
 
     @property
+    def patience_s(self) -> float:
+        """How long the far end may take to react to anything (64*T1)."""
+        return self._timers.give_up_s
+
+    @property
     def here(self) -> str:
         """host:port as it stands in Via and Contact."""
         host, port = self.address
@@ -142,9 +147,13 @@ class UserAgent:
     ) -> None:
         """A response to a request of the far end, sent again for as long as the machine says."""
         response = make_response(exchange.request, status, reason, to_tag, fields, body)
-        exchange.transaction.message = to_bytes(response)
+        data = to_bytes(response)
         event = Event.PROVISIONAL if status < 200 else Event.SUCCESS if status < 300 else Event.FAILURE
-        self._act_server(exchange, exchange.transaction.step(event, self._loop.time()))
+        actions = exchange.transaction.step(event, self._loop.time())
+        # a second final answer (we took the call while the caller gave up) changes nothing
+        if Action.SEND in actions:
+            exchange.transaction.message = data
+        self._act_server(exchange, actions)
         self._set_alarm()
 
     def _take(self, message: Request | Response, peer: Address) -> None:
