@@ -114,10 +114,8 @@ class UserAgent:
             found = await self._loop.getaddrinfo(
                 uri.host, port, family=self._socket.family, type=socket.SOCK_DGRAM
             )
-        except socket.gaierror as error:
-            raise CallFailed(
-                None, f"can't find the host {uri.host}: {error.strerror}; check the name"
-            ) from error
+        except (OSError, UnicodeError) as error:
+            raise CallFailed(None, f"can't find the host {uri.host}: {error}; check the name") from error
         return str(found[0][4][0]), port
 
     def send(self, message: Request | Response, peer: Address) -> bytes:
