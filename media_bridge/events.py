@@ -73,6 +73,13 @@ PlayoutEvent = PlayoutStarted | PlayoutFinished
 
 
 @dataclass(frozen=True, slots=True)
+class CallerHeard:
+    """The first packet came from Asterisk: the caller's phone has opened its audio. Once a call."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class MediaTimeout:
     """No sound came from Asterisk for too long: none at all (`first_packet`), or none any more
     (`stopped`).
@@ -92,4 +99,4 @@ class MediaFailed:
     error: str
 
 
-MediaEvent = EndpointEvent | PlayoutEvent | MediaTimeout | MediaFailed
+MediaEvent = EndpointEvent | PlayoutEvent | CallerHeard | MediaTimeout | MediaFailed

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from media_bridge.ear import Ear
 from media_bridge.events import (
+    CallerHeard,
     MediaEvent,
     MediaFailed,
     MediaTimeout,
@@ -73,6 +74,7 @@ class MediaSession:
         self._on_hold = False
         self._watched_since = 0.0
         self._timed_out = False
+        self._met = False
         self._skipped = 0
         self._max_late_ms = 0.0
 
@@ -183,6 +185,9 @@ class MediaSession:
             return
         for packet, arrived in packets:
             self._ear.put(packet, arrived)
+        if not self._met and self._ear.last_packet_at is not None:
+            self._met = True
+            self._on_event(CallerHeard(due))
         if skipped:
             self._hear_again(due, skipped)
         self._again_left = min(_HEAR_AGAIN, self._again_left + _HEAR_AGAIN_REFILL)

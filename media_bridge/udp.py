@@ -118,7 +118,9 @@ class RtpTransport:
             except OSError as error:
                 # an ICMP error that came back for something sent; reading it clears it
                 self.receive_errors += 1
-                self._warn("cannot receive from %s: %s", self._peer, error.strerror)
+                # refused is how a leg that Asterisk has just taken down looks: every call ends so
+                if not isinstance(error, ConnectionRefusedError):
+                    self._warn("cannot receive from %s: %s", self._peer, error.strerror)
                 continue
             if source[:2] != self._peer:
                 self._drop_stranger(source)
@@ -156,7 +158,8 @@ class RtpTransport:
                 self._sock.sendto(datagram, self._peer)
         except OSError as error:
             self.send_errors += 1
-            self._warn("cannot send to %s: %s", self._peer, error.strerror)
+            if not isinstance(error, ConnectionRefusedError):
+                self._warn("cannot send to %s: %s", self._peer, error.strerror)
             return
         self.packets_out += 1
 

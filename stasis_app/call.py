@@ -37,6 +37,9 @@ INTERRUPTION_LASTS_S = 0.6
 
 INTERRUPTED = {Phase.CHECKING, Phase.JUDGING, Phase.JUDGING_LATE}
 
+GREET_ANYWAY_S = 0.25
+"""The greeting begins with the caller's first packet, when the phone's audio is open, or this long after the leg."""
+
 CLOSING_LIMIT_S = 12.0
 _JUDGE_DEADLINE_MS = 1500
 
@@ -139,6 +142,8 @@ class Call:
                 self.post(talk.PlayoutStarted(turn))
             case media.PlayoutFinished(turn=turn):
                 self.post(talk.PlayoutFinished(turn))
+            case media.CallerHeard():
+                self.post(talk.MediaReady())
             case media.MediaTimeout():
                 self.post(talk.CallerGone("media_timeout"))
             case media.MediaFailed():
@@ -149,7 +154,8 @@ class Call:
 
     async def _converse(self, session: MediaSession, group: asyncio.TaskGroup) -> None:
         parts = self._parts(session)
-        self.post(talk.MediaReady())
+        # a phone that sends nothing while it listens is greeted all the same
+        self._remind(talk.MediaReady(), GREET_ANYWAY_S)
         while self._state.phase is not Phase.ENDED:
             event = await self._mailbox.get()
             if isinstance(event, talk.CallerGone):

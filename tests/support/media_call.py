@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from media_bridge.events import (
+    CallerHeard,
     MediaEvent,
 )
 from media_bridge.g711 import CODECS
@@ -97,7 +98,13 @@ async def call_on(plane: MediaPlane, *, knows_peer: bool = True) -> AsyncIterato
     events: list[MediaEvent] = []
     tapped: list[bytes] = []
     with RtpPeer() as peer:
-        async with plane.open("call-1", events.append, lambda caller, _bot: tapped.append(caller)) as session:
+
+        def note(event: MediaEvent) -> None:
+            # every call has this one, at an instant no scene is about
+            if not isinstance(event, CallerHeard):
+                events.append(event)
+
+        async with plane.open("call-1", note, lambda caller, _bot: tapped.append(caller)) as session:
             peer.talk_to(session.advertised)
             if knows_peer:
                 session.set_peer(*peer.address)

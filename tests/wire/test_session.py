@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from media_bridge.events import (
+    CallerHeard,
     MediaEvent,
     MediaFailed,
     MediaTimeout,
@@ -303,3 +304,23 @@ class TestFences:
                 assert plane.pacer_stats().failed >= 49
 
         virtual_time(main())
+
+
+class TestTheFirstPacket:
+    def test_the_caller_is_met_once(self, virtual_time: RunVirtual) -> None:
+        async def main() -> tuple[list[MediaEvent], list[MediaEvent]]:
+            events: list[MediaEvent] = []
+            with RtpPeer() as peer:
+                async with MediaPlane(SETTINGS) as plane, plane.open("met", events.append) as session:
+                    session.set_peer(*peer.address)
+                    peer.talk_to(session.advertised)
+                    await asyncio.sleep(0.1)
+                    before = list(events)
+                    for _ in range(5):
+                        peer.send(peer.next_frame(silence(0.02)))
+                        await asyncio.sleep(0.02)
+            return before, events
+
+        before, after = virtual_time(main())
+        assert before == []
+        assert [type(event) for event in after] == [CallerHeard]

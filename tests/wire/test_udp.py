@@ -205,7 +205,8 @@ class TestSending:
             assert sequences(transport) == []
         # each ICMP error comes back once, at the next use of the socket
         assert transport.send_errors + transport.receive_errors >= 5
-        assert len(caplog.records) == 1
+        # this is how the end of every call looks, so it is no warning
+        assert caplog.records == []
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as back:
             back.bind(address)
             back.settimeout(1)
