@@ -100,10 +100,6 @@ async def test_an_interruption_stops_the_answer_and_is_answered(
     said = [json.loads(line) for line in transcript.read_text().splitlines()]
     interrupted = next(line for line in said if line["cut"])
     assert interrupted["bot"]
-    assert (
-        workers.llm.replies[0].startswith("What")
-        or interrupted["bot"] in "This is a long sentence about very many"
-    )
     remembered = workers.llm.requests[-1]["messages"][-2]
     assert remembered == {"role": "assistant", "content": interrupted["bot"] + " ..."}
     assert workers.llm.running == workers.tts.running == 0
