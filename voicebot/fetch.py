@@ -1,56 +1,71 @@
-"""`voicebot fetch`: everything a configuration needs, downloaded side by side."""
+"""`voicebot fetch`: everything a configuration needs, downloaded side by side.
 
-import threading
+Each download is a process of its own: Ctrl-C reaches every one of them, and each takes its half-made files away.
+"""
+
+import multiprocessing
 from collections.abc import Callable, Mapping
 from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
-from queue import SimpleQueue
 
 from gpu_workers.errors import GpuWorkersError
+from gpu_workers.settings import LlmSettings
 from voicebot.config import Config, cache_dir
 from voicebot.errors import PartError, VoicebotError
 from voicebot.programs import fetch_sipp, find_or_fetch
 from voicebot.supervise import Say
 
-TEST_MODELS = ("whisper-tiny.en", "qwen2.5-0.5b")
+TEST_MODELS = ("whisper-tiny.en", "smollm2-135m")
+
+Job = Callable[[], object]
 
 
 def fetch_everything(
     config: Config, say: Say, *, for_tests: bool = False, only_missing: bool = False
 ) -> None:
-    """Raises PartError, naming each thing that could not be had and why.
-
-    The threads are daemons: Ctrl-C ends the program at once, and what was half downloaded is not used.
-    """
-    ended: SimpleQueue[tuple[str, Exception | None]] = SimpleQueue()
+    """Raises PartError, naming each thing that could not be had and why."""
     jobs = _jobs(config, say, for_tests)
+    # fork: a job starts at once, with what is loaded already, and this program has no threads
+    context = multiprocessing.get_context("fork")
+    running = []
     for name, job in jobs.items():
-        threading.Thread(target=_run, args=(name, job, ended), name=f"fetch {name}", daemon=True).start()
+        ours, theirs = context.Pipe(duplex=False)
+        process = context.Process(target=_run, args=(job, theirs), name=f"fetch {name}")
+        process.start()
+        theirs.close()
+        running.append((name, process, ours))
     failures = []
-    for _ in jobs:
-        name, error = ended.get()
-        if error is not None:
-            failures.append(f"{name}: {error}")
+    for name, process, ours in running:
+        process.join()
+        if process.exitcode != 0:
+            failures.append(f"{name}: {_reason(ours, process.exitcode)}")
+        ours.close()
     if failures:
         raise PartError("\n".join(failures))
     if not only_missing:
         say(f"All here, in {cache_dir(config)}: {', '.join(jobs)}.")
 
 
-def _jobs(config: Config, say: Say, for_tests: bool) -> Mapping[str, Callable[[], object]]:
+def _jobs(config: Config, say: Say, for_tests: bool) -> Mapping[str, Job]:
     cache, workers, asterisk = cache_dir(config), config.workers, config.asterisk
     models = [workers.stt.model] if workers.stt.start else []
-    models += [workers.llm.model] if workers.llm.start else []
+    models += [workers.llm.model] if workers.llm.start and not _finds_its_own(workers.llm) else []
     models += [workers.tts.voice] if workers.tts.start else []
-    jobs: dict[str, Callable[[], object]] = {}
+    jobs: dict[str, Job] = {}
     if asterisk.start or for_tests:
-        jobs["Asterisk"] = lambda: find_or_fetch(cache, say, asterisk.binary)
+        jobs["Asterisk"] = partial(find_or_fetch, cache, say, asterisk.binary)
     if for_tests:
         models += TEST_MODELS
-        jobs["SIPp"] = lambda: fetch_sipp(cache, say)
+        jobs["SIPp"] = partial(fetch_sipp, cache, say)
     for model in dict.fromkeys(models):
         jobs[model] = partial(_fetch_model, model, cache, say)
     return jobs
+
+
+def _finds_its_own(llm: LlmSettings) -> bool:
+    """Whether vLLM runs the model: it loads hub names by itself."""
+    return llm.engine == "vllm" or (llm.engine == "auto" and llm.device != "cpu")
 
 
 def _fetch_model(name: str, cache: Path, say: Say) -> None:
@@ -59,12 +74,19 @@ def _fetch_model(name: str, cache: Path, say: Say) -> None:
     fetch(name, cache, say)
 
 
-def _run(name: str, job: Callable[[], object], ended: "SimpleQueue[tuple[str, Exception | None]]") -> None:
-    outcome: Exception | None = PartError("failed by a defect of ours, see above")
+def _run(job: Job, result: Connection) -> None:
+    """In the child: do it; what the user can mend goes back as text."""
     try:
         job()
-        outcome = None
     except (VoicebotError, GpuWorkersError, OSError) as error:
-        outcome = error
-    finally:
-        ended.put((name, outcome))
+        result.send(str(error))
+        raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+def _reason(result: Connection, exit_code: int | None) -> str:
+    try:
+        return str(result.recv())
+    except EOFError:
+        return f"ended with exit code {exit_code}"
