@@ -1,0 +1,82 @@
+"""What of a decoding may become text. Whisper writes something for every sound; silence and noise must stay silent.
+
+The limits stand between two clouds measured with base and tiny.en: telephone speech down to 0 dB over pink noise has a
+no-speech probability of at most 0.25 and a mean log-probability of at least -0.95; silence, hum, tones, clicks and
+noise have over 0.45 or under -1.1 (digital silence: 0.9 and -0.6).
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+SILENT_DBFS: Final = -58.0
+_FAINT_DBFS: Final = -45.0
+_SURELY_NO_SPEECH: Final = 0.6
+_PERHAPS_NO_SPEECH: Final = 0.3
+_UNSURE_LOGPROB: Final = -0.8
+_GUESSED_LOGPROB: Final = -1.1
+_WORDS_PER_S: Final = 4.5
+_SPARE_WORDS: Final = 4
+_TOKENS_PER_S: Final = 7
+_SPARE_TOKENS: Final = 12
+_LONGEST_BLOCK: Final = 8
+# what Whisper learned from subtitles to write where nobody speaks
+_SUBTITLES: Final = frozenset(
+    {"you", "thank you", "thanks", "thank you very much", "thank you so much", "bye", "bye bye", "oh", "so", "okay",
+     "thanks for watching", "thank you for watching", "please subscribe", "subtitles by the amara org community"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """What the model wrote for one utterance, unjudged."""
+
+    text: str
+    tokens: int
+    no_speech_prob: float
+    avg_logprob: float
+    language: str
+
+
+def token_limit(length_s: float) -> int:
+    """No speech has more tokens than this; a decoding that reaches it loops."""
+    return _SPARE_TOKENS + int(_TOKENS_PER_S * length_s)
+
+
+def is_runaway(decoding: Decoding, length_s: float) -> bool:
+    """Whether the decoder lost the sound: at its limit, repeating itself, or faster than anybody speaks."""
+    words = _words(decoding.text)
+    return (
+        decoding.tokens >= token_limit(length_s)
+        or len(words) > _WORDS_PER_S * length_s + _SPARE_WORDS
+        or _ends_in_repetition(words)
+    )
+
+
+def spoken_text(decoding: Decoding, length_s: float, loudness_dbfs: float) -> str:
+    """The text if somebody spoke, else an empty one."""
+    text = decoding.text.strip()
+    if not any(character.isalnum() for character in text):
+        return ""
+    if decoding.no_speech_prob >= _SURELY_NO_SPEECH or decoding.avg_logprob <= _GUESSED_LOGPROB:
+        return ""
+    if decoding.no_speech_prob >= _PERHAPS_NO_SPEECH and decoding.avg_logprob <= _UNSURE_LOGPROB:
+        return ""
+    doubtful = decoding.no_speech_prob >= _PERHAPS_NO_SPEECH or loudness_dbfs < _FAINT_DBFS
+    if doubtful and " ".join(_words(text)) in _SUBTITLES:
+        return ""
+    return "" if is_runaway(decoding, length_s) else text
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+(?:['’][^\W_]+)*", text.lower())
+
+
+def _ends_in_repetition(words: list[str]) -> bool:
+    """The last block of words stands there three times in a row ("no, no, no" may: it is one word)."""
+    for size in range(1, _LONGEST_BLOCK + 1):
+        times = 3 if size > 1 else 5
+        block = words[-size:]
+        if len(words) >= size * times and words[-size * times :] == block * times:
+            return True
+    return False
