@@ -1,7 +1,7 @@
 """Packet loss concealment after ITU-T G.711 Appendix I: repeat the last pitch period and let it fade.
 
-Unlike the Appendix it adds no delay: instead of keeping 3.75 ms back to smooth the last good samples, the
-first 3.75 ms of the repetition are blended with the last good ones played backwards.
+Unlike the Appendix it adds no delay. That keeps 3.75 ms back to smooth the last good samples; here the step
+from the last good sample to the repetition is carried on and fades over 3.75 ms.
 """
 
 import numpy as np
@@ -50,7 +50,8 @@ class Concealer:
             self._begin_loss()
         made = self._synthesise(self._lost_samples, FRAME_SAMPLES)
         if not self._lost_samples:
-            made[:_OVERLAP] = _cross_fade(self._history_at_loss[: -_OVERLAP - 1 : -1], made[:_OVERLAP])
+            step = self._history_at_loss[-1] - self._history_at_loss[-1 - self._pitch]
+            made[:_OVERLAP] += step * np.linspace(1.0, 0.0, _OVERLAP, endpoint=False, dtype=np.float32)
         self._lost_samples += FRAME_SAMPLES
         pcm = _to_pcm(made)
         self._history = (self._history + pcm)[-_HISTORY_BYTES:]

@@ -12,6 +12,7 @@ of the network and the drift of the sender's clock.
 from bisect import bisect_left
 from collections import deque
 from dataclasses import dataclass, field
+from math import inf
 
 from media_bridge.rtp import RtpPacket, sequence_distance, timestamp_distance
 from media_bridge.settings import JitterSettings
@@ -27,6 +28,7 @@ _ALLOWED_LATE = 150
 # one slip never calls for the opposite one
 _TOO_EARLY_MS = 10
 _TOO_LATE_MS = 20
+_BEGIN_EARLY_MS = 5
 _MARGIN_S = _TOO_EARLY_MS / 1000
 # slips in a row are this many frames apart
 _SLIP_EVERY = 5
@@ -39,6 +41,8 @@ _AHEAD_S = 0.5
 # and one behind it is, when nothing but late packets came for so long
 _LATE_RUN_S = 0.06
 _LATE_RUN = 3
+# a packet from further back in the sequence is not out of order but of another numbering
+_MAX_MISORDER = 100
 _MAX_PACKETS = 100
 
 
@@ -104,6 +108,9 @@ class JitterBuffer:
         self._best_transit: float | None = None
         # RTP timestamp and timeline position of the same sample, None when the next packet sets them
         self._base: tuple[int, int] | None = None
+        # nothing from before the base was laid is placed behind it
+        self._laid_at: float = -inf
+        self._newest: int | None = None
         self._playhead: int | None = None
         self._highest_end = 0
         self._last_sequence: int | None = None
@@ -116,6 +123,7 @@ class JitterBuffer:
     def restart(self) -> None:
         """Another source follows: what is queued still plays, the new packets are laid behind it."""
         self._base = None
+        self._newest = None
         self._last_sequence = None
 
     def put(self, packet: RtpPacket, now: float) -> None:
@@ -125,12 +133,12 @@ class JitterBuffer:
         if not samples:
             self.stats.empty += 1
             return
-        start = self._locate(packet.timestamp, now)
+        start = self._locate(packet, now)
         if self._index_of(start) is not None:
             self.stats.duplicate += 1
             return
         self._remember_transit(now - start / self._rate, now)
-        if self._playhead is not None and start + samples <= self._playhead:
+        if start < self._laid_at or (self._playhead is not None and start + samples <= self._playhead):
             self._count_late(now)
             return
         self._late_run = 0
@@ -166,25 +174,33 @@ class JitterBuffer:
 
     # --- where a packet belongs
 
-    def _locate(self, timestamp: int, now: float) -> int:
+    def _locate(self, packet: RtpPacket, now: float) -> int:
         """The packet's place on the timeline, the time base laid anew where it has to be."""
+        ahead = 1 if self._newest is None else sequence_distance(packet.sequence, self._newest)
+        newest = not -_MAX_MISORDER <= ahead <= 0
+        if newest:
+            self._newest = packet.sequence
         if self._base is not None:
-            base_timestamp, base_start = self._base
-            start = base_start + timestamp_distance(timestamp, base_timestamp)
-            if not self._is_rebase_due(start, now):
-                self._base = (timestamp, start)
+            timestamp, position = self._base
+            start = position + timestamp_distance(packet.timestamp, timestamp)
+            if not (newest and self._is_rebase_due(start, now)):
+                self._base = (packet.timestamp, start)
                 return start
+        start = self._lay_base(now)
+        self._base = (packet.timestamp, start)
+        return start
+
+    def _lay_base(self, now: float) -> int:
+        """Where a packet goes that only its arrival tells the place of."""
         if self._best_transit is None:
-            start = 0
-        else:
-            self.stats.rebased += 1
-            start = round((now - self._best_transit) * self._rate)
-            # seamless where it nearly fits, and never over what is queued or played
-            floor = max(self._highest_end, self._playhead or 0)
-            if start < floor + self._frame:
-                start = floor
-            self._forget_late_run()
-        self._base = (timestamp, start)
+            return 0
+        self.stats.rebased += 1
+        self._forget_late_run()
+        # behind what is queued or played, by whole frames so that packets stay frames
+        floor = max(self._highest_end, self._playhead or 0)
+        gap = (now - self._best_transit) * self._rate - floor
+        start = floor + max(0, int(gap / self._frame)) * self._frame
+        self._laid_at = start
         return start
 
     def _is_rebase_due(self, start: int, now: float) -> bool:
@@ -254,7 +270,7 @@ class JitterBuffer:
         if not self._pieces or self._best_transit is None:
             return False
         first = self._pieces[0].start
-        if now - first / self._rate - self._best_transit < self._target_s - _TOO_EARLY_MS / 1000:
+        if now - first / self._rate - self._best_transit < self._target_s - _BEGIN_EARLY_MS / 1000:
             return False
         self._playhead = first
         return True

@@ -1,0 +1,286 @@
+"""The bot's voice on its way out."""
+
+import numpy as np
+import pytest
+
+from media_bridge.events import PlayoutFinished, PlayoutStarted
+from media_bridge.playout import Heard, HeardSentence, Playout, PlayoutFrame, PlayoutOverflowError, heard_text
+from tests.support.speech import pcm_of, sound_of, tone
+
+SILENCE = bytes(320)
+FRAME = pcm_of(np.full(160, 1000.0))
+
+
+def take(playout: Playout, count: int = 1) -> list[PlayoutFrame]:
+    return [playout.take(tick * 0.02) for tick in range(count)]
+
+
+def kinds(frames: list[PlayoutFrame]) -> str:
+    """s for speech, - for silence, u for an underrun."""
+    return "".join({"speech": "s", "silence": "-", "underrun": "u"}[frame.kind] for frame in frames)
+
+
+def speaking(frames: int = 10, text: str = "Good morning to you.") -> Playout:
+    """Turn 1 is open and has said `text` in so many frames."""
+    playout = Playout()
+    playout.start_turn(1)
+    playout.begin_sentence(1, text)
+    playout.put(1, FRAME * frames)
+    return playout
+
+
+def test_before_any_turn_there_is_silence() -> None:
+    frame = Playout().take(1.0)
+    assert frame == PlayoutFrame(SILENCE, "silence", -96.0, ())
+    assert Playout().heard() == Heard(None, ())
+
+
+def test_a_turn_starts_with_its_first_sound_and_finishes_after_its_last() -> None:
+    playout = Playout()
+    playout.start_turn(7)
+    assert playout.take(1.0).events == ()
+    playout.put(7, FRAME + FRAME[:100])
+    playout.end_turn(7)
+    first, second, third, fourth = (playout.take(at) for at in (1.02, 1.04, 1.06, 1.08))
+    assert (first.pcm, first.events) == (FRAME, (PlayoutStarted(7, 1.02),))
+    assert (second.pcm, second.events) == (FRAME[:100] + bytes(220), ())
+    assert (third.pcm, third.kind, third.events) == (SILENCE, "silence", (PlayoutFinished(7, 1.06),))
+    assert fourth.events == ()
+
+
+def test_a_turn_without_sound_finishes_too_and_never_starts() -> None:
+    playout = Playout()
+    playout.start_turn(1)
+    playout.end_turn(1)
+    assert [frame.events for frame in take(playout, 2)] == [(PlayoutFinished(1, 0.0),), ()]
+
+
+def test_the_level_is_that_of_the_frame() -> None:
+    playout = Playout()
+    playout.start_turn(1)
+    playout.put(1, pcm_of(tone(400, 0.02, 32767)))
+    assert playout.take(0.0).level == pytest.approx(-3.0, abs=0.1)
+
+
+def test_a_dry_queue_is_an_underrun_only_in_the_middle_of_a_turn() -> None:
+    playout = Playout()
+    playout.start_turn(1)
+    assert kinds(take(playout, 2)) == "--"
+    playout.put(1, FRAME)
+    assert kinds(take(playout, 3)) == "suu"
+    playout.put(1, FRAME)
+    playout.end_turn(1)
+    assert kinds(take(playout, 3)) == "s--"
+    assert playout.underruns == 2
+
+
+def test_a_part_of_a_frame_waits_for_the_rest() -> None:
+    playout = speaking(0)
+    playout.put(1, FRAME)
+    playout.put(1, FRAME[:318])
+    assert kinds(take(playout, 2)) == "su"
+    playout.put(1, FRAME[318:])
+    assert playout.take(0.0).pcm == FRAME
+
+
+def test_sound_for_another_turn_is_refused() -> None:
+    playout = speaking()
+    assert not playout.put(2, FRAME)
+    assert not playout.begin_sentence(2, "No.")
+    assert not playout.end_turn(2)
+    playout.flush()
+    assert not playout.put(1, FRAME)
+    assert kinds(take(playout, 2)) == "--"
+
+
+def test_nothing_is_put_after_the_end_of_the_turn() -> None:
+    playout = speaking(1)
+    playout.end_turn(1)
+    assert not playout.put(1, FRAME)
+    assert not playout.is_open(1)
+
+
+def test_a_turn_number_is_used_once_and_only_grows() -> None:
+    playout = speaking()
+    assert not playout.start_turn(1)
+    assert playout.start_turn(3)
+    assert not playout.start_turn(2)
+    assert kinds(take(playout, 2)) == "--"
+    assert playout.heard() == Heard(3, (), finished=False)
+
+
+def test_room_shrinks_with_what_waits() -> None:
+    playout = Playout(limit_ms=100)
+    playout.start_turn(1)
+    assert playout.room_ms() == 100
+    playout.put(1, FRAME * 3)
+    assert playout.room_ms() == 40
+    playout.put(1, FRAME * 30)
+    assert playout.room_ms() == 0
+    take(playout, 31)
+    assert playout.room_ms() == 60
+
+
+def test_a_producer_that_ignores_the_room_is_stopped() -> None:
+    playout = speaking(0)
+    playout.put(1, FRAME * 6100)
+    with pytest.raises(PlayoutOverflowError, match="room_ms"):
+        playout.put(1, FRAME)
+
+
+def test_a_pause_is_silent_at_once_but_for_a_fade() -> None:
+    playout = speaking(10)
+    take(playout, 3)
+    playout.pause()
+    fade, *silence = take(playout, 5)
+    tail = sound_of(fade.pcm)
+    assert tail[0] > 900
+    assert not tail[40:].any()
+    assert np.all(np.diff(tail) <= 0)
+    assert all(frame.pcm == SILENCE for frame in silence)
+    assert playout.heard().sentences[0].played_samples == 480
+
+
+def test_after_a_pause_the_very_next_sample_follows() -> None:
+    playout = Playout()
+    playout.start_turn(1)
+    ramp = np.arange(1600.0)
+    playout.put(1, pcm_of(ramp))
+    take(playout, 3)
+    playout.pause()
+    take(playout, 20)
+    playout.resume()
+    back = sound_of(playout.take(0.0).pcm)
+    assert np.array_equal(back[40:], ramp[520:640])
+    assert np.all(back[:40] <= ramp[480:520])
+    assert np.array_equal(sound_of(playout.take(0.0).pcm), ramp[640:800])
+
+
+def test_a_pause_taken_back_before_the_tick_is_not_heard() -> None:
+    playout = speaking(3)
+    take(playout, 1)
+    playout.pause()
+    playout.resume()
+    assert playout.take(0.0).pcm == FRAME
+
+
+def test_a_resume_taken_back_before_the_tick_is_not_heard() -> None:
+    playout = speaking(3)
+    take(playout, 1)
+    playout.pause()
+    take(playout, 1)
+    playout.resume()
+    playout.pause()
+    assert kinds(take(playout, 3)) == "---"
+
+
+def test_a_pause_before_the_first_sound_holds_it_back() -> None:
+    playout = speaking(2)
+    playout.pause()
+    assert [frame.pcm for frame in take(playout, 3)] == [SILENCE] * 3
+    playout.resume()
+    assert [type(event) for event in playout.take(0.0).events] == [PlayoutStarted]
+
+
+def test_a_flush_is_silent_with_the_next_tick_and_finishes_nothing() -> None:
+    playout = speaking(10)
+    take(playout, 4)
+    playout.pause()
+    heard = playout.flush()
+    assert heard == Heard(1, (HeardSentence("Good morning to you.", 640, None),), finished=False)
+    assert [(frame.pcm, frame.events) for frame in take(playout, 3)] == [(SILENCE, ())] * 3
+    assert playout.heard() == heard
+    playout.start_turn(2)
+    playout.put(2, FRAME)
+    assert playout.take(0.0).pcm == FRAME
+
+
+def test_marks_count_samples_of_each_sentence() -> None:
+    playout = speaking(2, "One.")
+    playout.begin_sentence(1, "Two.")
+    playout.put(1, FRAME * 4)
+    playout.end_sentence(1)
+    playout.put(1, FRAME)
+    playout.begin_sentence(1, "Three.")
+    take(playout, 3)
+    assert playout.heard().sentences == (
+        HeardSentence("One.", 320, 320),
+        HeardSentence("Two.", 160, 640),
+        HeardSentence("Three.", 0, None),
+    )
+
+
+def test_half_a_sample_does_not_spoil_the_next_sentence() -> None:
+    playout = Playout()
+    playout.start_turn(1)
+    playout.begin_sentence(1, "One.")
+    playout.put(1, FRAME[:101])
+    playout.begin_sentence(1, "Two.")
+    playout.put(1, FRAME[:220])
+    assert playout.take(0.0).pcm == FRAME
+
+
+def test_blocks_of_odd_bytes_are_joined() -> None:
+    playout = speaking(0)
+    playout.put(1, FRAME[:33])
+    playout.put(1, FRAME[33:])
+    assert playout.take(0.0).pcm == FRAME
+
+
+# --- the text
+
+
+def heard(*sentences: HeardSentence, finished: bool = False) -> tuple[str, bool]:
+    return heard_text(Heard(1, sentences, finished))
+
+
+def test_what_was_played_to_its_end_is_whole() -> None:
+    whole = (HeardSentence("Yes.", 800, 800), HeardSentence(" We open at nine. ", 9000, 9000))
+    assert heard(*whole, finished=True) == ("Yes. We open at nine.", False)
+
+
+def test_a_cut_is_at_a_word_boundary_no_later_than_what_was_played() -> None:
+    text = "We are open from nine to five on weekdays."
+    # 1.5 of 6 seconds
+    assert heard(HeardSentence(text, 12_000, 48_000)) == ("We are", True)
+
+
+@pytest.mark.parametrize("played", range(0, 48_001, 500))
+def test_a_cut_never_halves_a_word_or_takes_an_unplayed_one(played: int) -> None:
+    text = "Your appointment is confirmed for Tuesday."
+    words, _ = heard(HeardSentence(text, played, 48_000))
+    assert text.startswith(words)
+    assert len(words) * 48_000 <= played * len(text)
+    assert words == "" or text[len(words) :][:1] in ("", " ")
+
+
+def test_nothing_played_is_nothing_heard() -> None:
+    assert heard(HeardSentence("Hello there.", 0, 4000)) == ("", True)
+    assert heard(HeardSentence("Hello there.", 0, None)) == ("", True)
+    assert heard() == ("", True)
+
+
+def test_the_end_of_a_sentence_still_being_made_is_not_heard() -> None:
+    words, cut = heard(HeardSentence("Please hold the line for a moment.", 16_000, None))
+    assert cut
+    assert "Please hold the line".startswith(words)
+    assert words
+    words, cut = heard(HeardSentence("Hold on.", 80_000, None))
+    assert (words, cut) == ("Hold", True)
+
+
+def test_a_sentence_that_could_not_be_made_is_neither_heard_nor_cut() -> None:
+    sentences = (
+        HeardSentence("One.", 800, 800),
+        HeardSentence("Two.", 0, 0),
+        HeardSentence("Three.", 800, 800),
+    )
+    assert heard(*sentences, finished=True) == ("One. Three.", False)
+
+
+def test_a_turn_cut_between_two_sentences_is_cut() -> None:
+    assert heard(HeardSentence("One.", 800, 800), finished=False) == ("One.", True)
+
+
+def test_a_script_without_spaces_is_cut_between_characters() -> None:
+    assert heard(HeardSentence("我们九点开门。", 4000, 7000)) == ("我们九点", True)
