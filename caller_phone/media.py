@@ -9,6 +9,7 @@ import secrets
 import selectors
 import socket
 import struct
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -30,6 +31,9 @@ _DATAGRAM_BYTES = 2048
 _PORT_TRIES = 200
 # A sender that overslept more than this goes on from now instead of sending what it missed in a burst.
 _MAX_LATE_S = 0.1
+# How long another busy thread may keep the interpreter from the sender. With Python's own 5 ms a busy event loop
+# moved packets of 50 calls by up to 30 ms, with this by 10 ms.
+_SWITCH_S = 0.0005
 # A stamp further from now than this is of a clock that was set, not of a slow reader.
 _MAX_STAMP_AGE_S = 5.0
 
@@ -127,6 +131,10 @@ class MediaLeg:
 class MediaEngine:
     """The two threads and their legs. `with MediaEngine() as engine: leg = engine.open(host, None)`."""
 
+    # the switch interval belongs to the whole interpreter: the first engine sets it, the last one puts it back
+    _running = 0
+    _usual_switch_s = 0.0
+
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         self._waker, self._woken = socket.socketpair()
@@ -141,6 +149,10 @@ class MediaEngine:
         ]
 
     def __enter__(self) -> "MediaEngine":
+        if MediaEngine._running == 0:
+            MediaEngine._usual_switch_s = sys.getswitchinterval()
+            sys.setswitchinterval(_SWITCH_S)
+        MediaEngine._running += 1
         for thread in self._threads:
             thread.start()
         return self
@@ -154,6 +166,9 @@ class MediaEngine:
         self._waker.send(b"x")
         for thread in self._threads:
             thread.join()
+        MediaEngine._running -= 1
+        if MediaEngine._running == 0:
+            sys.setswitchinterval(MediaEngine._usual_switch_s)
         self._selector.close()
         self._waker.close()
         self._woken.close()

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -185,6 +186,17 @@ async def test_nothing_stays_open(phones: tuple[Phone, Phone]) -> None:
         async with talking(caller, callee) as (ours, _theirs):
             await ours.sleep(0.03)
     assert (len(asyncio.all_tasks()), open_files(), threading.active_count()) == (tasks, files, threads)
+
+
+async def test_the_last_phone_puts_the_interpreter_back_as_it_was() -> None:
+    usual_s = sys.getswitchinterval()
+    first, second = Phone(), Phone()
+    await first.__aenter__()
+    await second.__aenter__()
+    await first.__aexit__(None, None, None)
+    assert sys.getswitchinterval() < usual_s
+    await second.__aexit__(None, None, None)
+    assert sys.getswitchinterval() == usual_s
 
 
 async def test_bad_wishes_are_refused_with_the_mend(phones: tuple[Phone, Phone], tmp_path: Path) -> None:
