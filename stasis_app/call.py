@@ -74,6 +74,7 @@ class Call:
         self._unanswered: dict[int, media.Utterance] = {}
         self._history = History(profile.prompt)
         self._judges: list[asyncio.Task[None]] = []
+        self._heard_at = ""
         self._cause = "normal"
 
     def post(self, event: talk.Event) -> None:
@@ -104,6 +105,7 @@ class Call:
                         session.codec,
                     )
                 )
+                self._heard_at = "{}:{}".format(*session.advertised)
                 session.set_peer(leg.peer_host, leg.peer_port)
                 async with asyncio.TaskGroup() as group:
                     caller = group.create_task(self._watch_caller(inbox, session))
@@ -144,11 +146,20 @@ class Call:
                 self.post(talk.PlayoutFinished(turn))
             case media.CallerHeard():
                 self.post(talk.MediaReady())
+            case media.MediaTimeout(kind="first_packet"):
+                log.warning(
+                    "call %s: no sound from the caller: is the phone's microphone muted, or is UDP closed between it "
+                    "and Asterisk, or between Asterisk and %s (media.advertise_host)?",
+                    self.call_id,
+                    self._heard_at,
+                )
+                self.post(talk.CallerNotHeard())
             case media.MediaTimeout():
-                self.post(talk.CallerGone("media_timeout"))
+                log.warning("call %s: the caller's sound stopped", self.call_id)
+                self.post(talk.MediaLost("media_timeout"))
             case media.MediaFailed():
                 self._board.metrics.defects.labels("media").inc()
-                self.post(talk.CallerGone("defect"))
+                self.post(talk.MediaLost("defect"))
 
     # --- the conversation ---
 
@@ -233,7 +244,8 @@ class Call:
                 self._remind(talk.NoInput(number), self._profile.no_input_s)
             case talk.LimitClosing():
                 self._remind(talk.ClosingLimit(), CLOSING_LIMIT_S)
-            case talk.HangUp():
+            case talk.HangUp(cause=cause):
+                self._cause = cause
                 await self._hang_up()
 
     def _phrase(self, saying: Saying) -> str:
@@ -244,6 +256,7 @@ class Call:
             Saying.APOLOGY: said.apology,
             Saying.GOODBYE: said.goodbye,
             Saying.TROUBLE: said.trouble,
+            Saying.NOT_HEARD: said.not_heard,
         }[saying]
 
     async def _judge(self, number: int, utterance: media.Utterance, over: Phase, parts: Parts) -> None:

@@ -67,7 +67,15 @@ class PhraseBook:
 
 def _texts(profile: Profile) -> list[str]:
     said = profile.phrases
-    texts = [profile.greeting, said.apology, said.goodbye, said.trouble, said.still_there, said.filler]
+    texts = [
+        profile.greeting,
+        said.apology,
+        said.goodbye,
+        said.trouble,
+        said.not_heard,
+        said.still_there,
+        said.filler,
+    ]
     return [text for text in texts if text]
 
 

@@ -52,6 +52,7 @@ class Phrases(Settings):
     apology: str = "Sorry, I could not answer that. Please say it again."
     goodbye: str = "Thank you for calling. Goodbye."
     trouble: str = "I am sorry, something is not working here. Please call again later. Goodbye."
+    not_heard: str = "I cannot hear you. Please check your microphone and call again. Goodbye."
     still_there: str = "Are you still there?"
     filler: str = "One moment, please."
 

@@ -89,6 +89,18 @@ class ClosingLimit:
 
 
 @dataclass(frozen=True, slots=True)
+class CallerNotHeard:
+    """No sound has come from the caller's phone at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class MediaLost:
+    """The caller's sound stopped for good, or cannot be handled any more."""
+
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
 class CallerGone:
     cause: str
 
@@ -109,5 +121,7 @@ Event = (
     | NoInput
     | CallLimit
     | ClosingLimit
+    | CallerNotHeard
+    | MediaLost
     | CallerGone
 )

@@ -31,12 +31,14 @@ from stasis_app.conversation.commands import (
 )
 from stasis_app.conversation.events import (
     CallerGone,
+    CallerNotHeard,
     CallLimit,
     ClosingLimit,
     Event,
     GoodbyeWanted,
     InterruptionJudged,
     InterruptionLasts,
+    MediaLost,
     MediaReady,
     NoInput,
     NothingSaid,
@@ -244,6 +246,14 @@ def _hang_up(state: State, _: Event) -> Step:
     return replace(state, phase=Phase.ENDED), (Cancel(state.turn), HangUp("normal"))
 
 
+def _not_heard(state: State, _: Event) -> Step:
+    return _close(state, Saying.NOT_HEARD, *_drop(state))
+
+
+def _lost(state: State, event: MediaLost) -> Step:
+    return replace(state, phase=Phase.ENDED, prepared=None), (*_drop(state), HangUp(event.cause))
+
+
 def _gone(state: State, _: Event) -> Step:
     return replace(state, phase=Phase.ENDED, prepared=None), _drop(state)
 
@@ -293,5 +303,7 @@ TABLE: dict[tuple[Phase, type[Event]], Callable[[State, Any], Step]] = {
     (Phase.CLOSING, ClosingLimit): _hang_up,
     **{(phase, GoodbyeWanted): _goodbye for phase in _INTERRUPTIBLE},
     **{(phase, CallLimit): _goodbye for phase in _TALKING},
+    **{(phase, CallerNotHeard): _not_heard for phase in _TALKING},
+    **{(phase, MediaLost): _lost for phase in {*Phase} - {Phase.ENDED}},
     **{(phase, CallerGone): _gone for phase in {*Phase} - {Phase.ENDED}},
 }

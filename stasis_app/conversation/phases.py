@@ -25,3 +25,4 @@ class Saying(Enum):
     APOLOGY = auto()
     GOODBYE = auto()
     TROUBLE = auto()
+    NOT_HEARD = auto()

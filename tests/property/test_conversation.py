@@ -17,6 +17,8 @@ _PLAIN: list[talk.Event] = [
     talk.SpeechEnded(_UTTERANCE),
     talk.CallLimit(),
     talk.ClosingLimit(),
+    talk.CallerNotHeard(),
+    talk.MediaLost("media_timeout"),
     talk.CallerGone("caller_hung_up"),
 ]
 _OF_A_TURN = [

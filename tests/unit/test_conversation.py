@@ -267,3 +267,17 @@ def test_a_cough_at_the_very_end_of_an_answer_leaves_the_bot_listening() -> None
     assert state.phase is Phase.LISTENING
     assert talk.Remember(3) in commands
     assert commands[-1] == talk.AwaitInput(3)
+
+
+def test_a_caller_who_is_never_heard_is_told_and_hung_up() -> None:
+    listening = State(phase=Phase.LISTENING, turn=1)
+    state, commands = play(listening, talk.CallerNotHeard(), talk.PlayoutStarted(2), talk.PlayoutFinished(2))
+    assert state.phase is Phase.ENDED
+    assert commands[0] == talk.Say(2, Saying.NOT_HEARD)
+    assert commands[-1] == talk.HangUp("normal")
+
+
+def test_lost_sound_ends_the_call_at_once() -> None:
+    state, commands = step(speaking(), talk.MediaLost("media_timeout"))
+    assert state.phase is Phase.ENDED
+    assert commands == (talk.Cancel(3), talk.HangUp("media_timeout"))
