@@ -59,7 +59,8 @@ async def demo(config: Config, text: str, record: Path, say: supervise.Say, hurr
         turns = read_transcript(transcript)
     record.parent.mkdir(parents=True, exist_ok=True)
     result.recording.write_wav(record)
-    answered = all_answered(result, questions)
+    # the phone hears that something was said; that it was no "are you still there?" only the call process knows
+    answered = all_answered(result, questions) and answers(turns) >= questions
     say(f"\nWhat was said:\n{conversation(turns)}")
     say(
         "\nAs the caller heard it (response: last sound of the question to first sound of the answer):\n"
@@ -77,6 +78,14 @@ def read_transcript(path: Path) -> list[dict[str, object]]:
         return []
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def answers(turns: Sequence[dict[str, object]]) -> int:
+    """How many turns answered words of the caller with words of the model."""
+    return sum(
+        turn.get("saying") == "answer" and bool(turn.get("caller")) and bool(turn.get("bot"))
+        for turn in turns
+    )
 
 
 def conversation(turns: Sequence[dict[str, object]]) -> str:

@@ -194,3 +194,66 @@ async def test_a_worker_elsewhere_that_is_down_is_shown_with_why(tmp_path: Path)
             fakes.llm.ready = True
             await running.said("^llm is ready again")
             await running.said("^calls is ready again")
+
+
+async def test_the_demo_shows_what_was_said_and_how_fast(tmp_path: Path) -> None:
+    async with fake_workers() as fakes:
+        fakes.stt.answers = ["How much is it?", "Can I pay by card?", "Say that again?"]
+        fakes.llm.replies = [
+            "Nineteen dollars.",
+            "Yes, every card is taken, also over the phone.",
+            "Yes, it is.",
+        ]
+        config, ports = settings(fakes)
+        async with up(tmp_path, config, ports, "demo") as running:
+            code, said = await running.rest()
+            assert code == 0, said
+            assert "  caller: How much is it?\n  bot:    Nineteen dollars.\n" in said
+            assert re.search(r"  caller: Can I pay by card\?\n  bot:    Yes.* -- \(interrupted\)\n", said)
+            assert "  bot:    Yes, it is.\n" in said
+            for question in ("price01.wav", "pay01.wav", "repeat01.wav"):
+                assert re.search(rf"^{question} +yes +\d+ ms", said, re.MULTILINE), said
+            assert re.search(r"^How much is it\?( +\d+){6}$", said, re.MULTILINE), said
+            assert said.endswith("Every question was answered.")
+            await until(lambda: not running.pids())
+    assert (tmp_path / "var" / "demo.wav").stat().st_size > 100_000
+
+
+async def test_a_demo_with_a_question_unanswered_fails(tmp_path: Path) -> None:
+    async with fake_workers() as fakes:
+        fakes.stt.answers = ["How much is it?", ""]
+        config, ports = settings(fakes)
+        config["profiles"] = {"default": {"prompt": "Answer.", "greeting": "Good day.", "no_input_s": 2}}
+        async with up(tmp_path, config, ports, "demo") as running:
+            code, said = await running.rest()
+            assert code == 1, said
+            assert said.endswith("NOT every question was answered.")
+
+
+async def test_the_test_phone_calls_what_is_up(tmp_path: Path) -> None:
+    async with fake_workers() as fakes:
+        config, ports = settings(fakes)
+        async with up(tmp_path, config, ports) as running:
+            await running.said("^Stop it:")
+            command = (
+                "-m",
+                "voicebot",
+                "call",
+                "-c",
+                "voicebot.yaml",
+                "--wav",
+                "pay01",
+                "--record",
+                "a/call.wav",
+            )
+            phone = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *command,
+                cwd=tmp_path,
+                stdout=asyncio.subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+            )
+            out, _ = await phone.communicate()
+            assert phone.returncode == 0, out.decode()
+            assert re.search(r"^pay01\.wav +yes +\d+ ms", out.decode(), re.MULTILINE)
+            assert (tmp_path / "a" / "call.wav").exists()

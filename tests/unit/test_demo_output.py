@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from voicebot.demo import conversation, read_transcript, script, stages
+from voicebot.demo import answers, conversation, read_transcript, script, stages
 from voicebot.table import table
 
 TURNS: list[dict[str, object]] = [
@@ -38,6 +38,15 @@ def test_stages_of_what_answers_the_caller() -> None:
     assert lines[0].split("  ")[0] == "question"
     assert lines[2].split("?")[1].split() == ["350", "300", "-", "-", "-", "700"]
     assert lines[3].startswith("Thank you, goodbye, and have a very n...  -")
+
+
+def test_only_words_of_the_model_for_words_of_the_caller_are_an_answer() -> None:
+    def turn(saying: str, caller: str, bot: str) -> dict[str, object]:
+        return {"saying": saying, "caller": caller, "bot": bot}
+
+    assert answers([turn("answer", "How much?", "Nineteen.")]) == 1
+    assert answers([turn("still_there", "", "Still there?"), turn("apology", "How much?", "Sorry.")]) == 0
+    assert answers([turn("answer", "How much?", "")]) == 0
 
 
 def test_a_transcript_that_is_still_being_written(tmp_path: Path) -> None:
