@@ -196,7 +196,7 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter) or self._status.phase is Phase.FAILED
 
 
-def run(app: FastAPI, settings: WorkerSettings, status: Status) -> None:
+def run_app(app: FastAPI, settings: WorkerSettings, status: Status) -> None:
     """Serves until SIGTERM or Ctrl-C. Raises ModelError when the port is taken or the model cannot be loaded."""
     config = uvicorn.Config(
         app,

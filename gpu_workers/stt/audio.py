@@ -5,7 +5,7 @@ import wave
 from typing import Final
 
 import numpy as np
-import soxr
+import soxr  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from gpu_workers.errors import RequestError
@@ -37,10 +37,13 @@ def samples_of(wav: bytes) -> Samples:
         raise RequestError(
             413, f"the sound is longer than {MAX_SECONDS} seconds", code="audio_too_long", param="file"
         )
-    samples = np.frombuffer(pcm[: len(pcm) // 2 * 2], "<i2").astype(np.float32) / 32768
+    samples: Samples = np.frombuffer(pcm[: len(pcm) // 2 * 2], "<i2").astype(np.float32) / np.float32(32768)
     if samples.size == 0:
         raise _unusable("the file holds no sound")
-    return samples if rate == WHISPER_RATE else soxr.resample(samples, rate, WHISPER_RATE).astype(np.float32)
+    if rate == WHISPER_RATE:
+        return samples
+    resampled: Samples = soxr.resample(samples, rate, WHISPER_RATE)
+    return resampled
 
 
 def loudness_dbfs(samples: Samples) -> float:

@@ -32,7 +32,7 @@ class LineFullError(Exception):
 
 
 class WaitingLine:
-    """Bounded. A newer partial of a call takes the place of its older one; a better request that of a worse."""
+    """Bounded. Whatever comes newly of a call takes the place of its partial; a better request that of a worse."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -79,8 +79,4 @@ class WaitingLine:
 
 
 def _replaces(new: Ticket, old: Ticket) -> bool:
-    return (
-        new.call_id is not None
-        and old.call_id == new.call_id
-        and old.priority is new.priority is Priority.PARTIAL
-    )
+    return new.call_id is not None and old.call_id == new.call_id and old.priority is Priority.PARTIAL

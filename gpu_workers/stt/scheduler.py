@@ -1,0 +1,161 @@
+"""Many callers, one model: requests wait in a line and are decoded by threads, never on the loop."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Protocol
+
+from gpu_workers.errors import RequestError
+from gpu_workers.stt.audio import WHISPER_RATE, Samples
+from gpu_workers.stt.line import LineFullError, Priority, Ticket, WaitingLine
+
+_NO_DEADLINE_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """What one request asks for; `language` None: to be recognised."""
+
+    samples: Samples = field(repr=False)
+    language: str | None = None
+    prompt: str = field(default="", repr=False)
+
+    @property
+    def length_s(self) -> float:
+        return len(self.samples) / WHISPER_RATE
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """`text` is empty when nobody spoke; the measures are of the decoding all the same."""
+
+    text: str = field(repr=False)
+    language: str
+    length_s: float
+    no_speech_prob: float
+    avg_logprob: float
+
+
+class Recogniser(Protocol):
+    """A model. `transcribe` blocks and may run in several threads at once."""
+
+    @property
+    def batch_limit(self) -> int: ...
+
+    def window_s(self, length_s: float) -> float: ...
+
+    def transcribe(self, batch: Sequence[Utterance]) -> list[Transcript]: ...
+
+
+@dataclass(frozen=True)
+class _Waiter:
+    utterance: Utterance
+    answer: asyncio.Future[Transcript]
+
+
+class Scheduler:
+    """`submit` works while `running` is entered."""
+
+    def __init__(self, line_limit: int) -> None:
+        self._line = WaitingLine(line_limit)
+        self._waiters: dict[int, _Waiter] = {}
+        self._numbers = count()
+        self._came = asyncio.Condition()
+        self._recogniser: Recogniser | None = None
+
+    @property
+    def waiting(self) -> int:
+        return len(self._line)
+
+    @asynccontextmanager
+    async def running(self, recogniser: Recogniser, copies: int) -> AsyncIterator[None]:
+        """Decodes with `copies` threads; on leaving, whoever still waits is refused with 503."""
+        self._recogniser = recogniser
+        with ThreadPoolExecutor(copies, thread_name_prefix="decode") as pool:
+            async with asyncio.TaskGroup() as group:
+                decoders = [group.create_task(self._decode(recogniser, pool)) for _ in range(copies)]
+                try:
+                    yield
+                finally:
+                    for decoder in decoders:
+                        decoder.cancel()
+                    self._refuse(list(self._waiters), 503, "draining", "the worker is draining")
+
+    async def submit(
+        self, utterance: Utterance, priority: Priority, deadline_s: float | None, call_id: str | None
+    ) -> Transcript:
+        """The transcript, when it is its turn. Cancelling leaves the line. Raises RequestError 429, 409, 408 or 503."""
+        if self._recogniser is None:
+            raise RequestError(503, "the model is not loaded", code="loading", retry_after_s=5)
+        loop = asyncio.get_running_loop()
+        ticket = Ticket(
+            number=next(self._numbers),
+            priority=priority,
+            deadline=loop.time() + (_NO_DEADLINE_S if deadline_s is None else deadline_s),
+            window_s=self._recogniser.window_s(utterance.length_s),
+            call_id=call_id,
+        )
+        waiter = _Waiter(utterance, loop.create_future())
+        self._stand_in_line(ticket, waiter)
+        try:
+            async with self._came:
+                self._came.notify()
+            return await waiter.answer
+        finally:
+            self._line.remove(ticket.number)
+            self._waiters.pop(ticket.number, None)
+
+    def _stand_in_line(self, ticket: Ticket, waiter: _Waiter) -> None:
+        try:
+            left = self._line.add(ticket)
+        except LineFullError as error:
+            raise _full() from error
+        self._waiters[ticket.number] = waiter
+        for old in left:
+            if old.call_id is not None and old.call_id == ticket.call_id:
+                self._refuse([old.number], 409, "superseded", "a newer request of the same call came")
+            else:
+                self._fail([old.number], _full())
+
+    async def _decode(self, recogniser: Recogniser, pool: ThreadPoolExecutor) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            async with self._came:
+                await self._came.wait_for(lambda: len(self._line) > 0)
+            late = [ticket.number for ticket in self._line.late(loop.time())]
+            self._refuse(late, 408, "deadline_passed", "its deadline passed while it waited")
+            numbers = [ticket.number for ticket in self._line.take(recogniser.batch_limit)]
+            if numbers:
+                await self._decode_batch(recogniser, pool, numbers)
+
+    async def _decode_batch(
+        self, recogniser: Recogniser, pool: ThreadPoolExecutor, numbers: Sequence[int]
+    ) -> None:
+        utterances = [self._waiters[number].utterance for number in numbers]
+        loop = asyncio.get_running_loop()
+        try:
+            transcripts = await loop.run_in_executor(pool, recogniser.transcribe, utterances)
+        except (RuntimeError, ValueError) as error:
+            # CTranslate2's ways to say no memory, or a defect of the device
+            self._refuse(numbers, 500, "decoding_failed", f"the model failed: {error}")
+            return
+        for number, transcript in zip(numbers, transcripts, strict=True):
+            waiter = self._waiters.get(number)
+            if waiter and not waiter.answer.done():
+                waiter.answer.set_result(transcript)
+
+    def _refuse(self, numbers: Sequence[int], status: int, code: str, message: str) -> None:
+        self._fail(numbers, RequestError(status, message, code=code))
+
+    def _fail(self, numbers: Sequence[int], error: RequestError) -> None:
+        for number in numbers:
+            waiter = self._waiters.get(number)
+            if waiter and not waiter.answer.done():
+                waiter.answer.set_exception(error)
+
+
+def _full() -> RequestError:
+    return RequestError(429, "too many requests wait for the recogniser", code="queue_full", retry_after_s=1)

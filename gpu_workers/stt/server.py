@@ -1,0 +1,74 @@
+"""The recogniser's process."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpu_workers.errors import ModelError
+from gpu_workers.models import fetch
+from gpu_workers.serving import create_app, in_daemon_thread, run_app
+from gpu_workers.settings import SttSettings
+from gpu_workers.status import Metrics, Status
+from gpu_workers.stt.api import MAX_BODY, routes
+from gpu_workers.stt.line import Priority
+from gpu_workers.stt.scheduler import Scheduler, Transcript, Utterance
+
+if TYPE_CHECKING:
+    from gpu_workers.stt.whisper import WhisperRecogniser
+
+
+class _Service:
+    """The line and the model behind it, which is there once `living` is entered."""
+
+    def __init__(self, settings: SttSettings, cache_dir: Path) -> None:
+        self._settings = settings
+        self._cache_dir = cache_dir
+        self._scheduler = Scheduler(settings.queue_limit)
+        self._recogniser: WhisperRecogniser | None = None
+        self.status = Status("stt", settings.model, settings.device, lambda: self._scheduler.waiting)
+
+    @asynccontextmanager
+    async def living(self) -> AsyncIterator[None]:
+        recogniser = await in_daemon_thread(self._load)
+        self._recogniser = recogniser
+        async with self._scheduler.running(recogniser, self._settings.copies):
+            yield
+
+    async def submit(
+        self, utterance: Utterance, priority: Priority, deadline_s: float | None, call_id: str | None
+    ) -> Transcript:
+        return await self._scheduler.submit(utterance, priority, deadline_s, call_id)
+
+    def check_language(self, language: str | None) -> None:
+        if self._recogniser:
+            self._recogniser.check_language(language)
+
+    def _load(self) -> "WhisperRecogniser":
+        settings = self._settings
+        files = fetch(settings.model, self._cache_dir, self.status.say)
+        self.status.say(f"loading {settings.model} on {settings.device}")
+        try:
+            from gpu_workers.stt.whisper import WhisperRecogniser
+        except ImportError as error:
+            raise ModelError(f"{error.name} is not installed; run: pip install 'voicebot[stt]'") from error
+        recogniser = WhisperRecogniser(
+            files.path, settings.device, settings.compute_type, settings.threads, settings.copies
+        )
+        recogniser.warm_up()
+        return recogniser
+
+
+def run(settings: SttSettings, cache_dir: Path) -> None:
+    """Serves until SIGTERM. Raises ModelError."""
+    service = _Service(settings, cache_dir)
+    metrics = Metrics(service.status)
+    app = create_app(
+        service.status,
+        metrics,
+        routes(service, settings.language),
+        service.living,
+        settings.api_key,
+        MAX_BODY,
+    )
+    run_app(app, settings, service.status)
