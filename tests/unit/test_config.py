@@ -227,6 +227,10 @@ class TestKeysThatMustAgree:
                 "media.bind_host: Asterisk at 10.0.0.5 (ari.url) cannot send sound to 127.0.0.1",
             ),
             ("asterisk: {start: false}", "ari.password: is missing"),
+            (
+                "workers: {llm: {device: gpu1}}",
+                "workers.llm.device: must be cpu, cuda:0, cuda:1, ..., is `gpu1`",
+            ),
             ("ari: {app: bot2}", "ari.app: must stay voicebot"),
             ("profiles: {sales: {prompt: x}}", "profiles: has no `default`"),
             (

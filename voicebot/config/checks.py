@@ -1,6 +1,7 @@
 """What two keys of a configuration must agree on. Pure: looks nothing up, opens nothing."""
 
 import ipaddress
+import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -10,6 +11,7 @@ from voicebot.config.source import KeyPath, Problem
 
 Finding = tuple[Problem, tuple[KeyPath, ...]]
 
+_DEVICE = re.compile(r"cpu|cuda(:\d+)?")
 _PORTS_PER_CALL = 4  # RTP and RTCP, of the phone's leg and of ours
 
 
@@ -214,6 +216,10 @@ def _asterisk(config: Config) -> Iterator[Finding]:
 
 def _workers(config: Config) -> Iterator[Finding]:
     for name, worker in worker_parts(config).items():
+        if not _DEVICE.fullmatch(worker.device):
+            yield _finding(
+                f"must be cpu, cuda:0, cuda:1, ..., is `{worker.device}`", ("workers", name, "device")
+            )
         host, key, url = ("workers", name, "host"), ("workers", name, "api_key"), ("workers", name, "url")
         if worker.start and worker.url is not None:
             message = (
