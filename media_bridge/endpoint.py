@@ -26,7 +26,6 @@ from media_bridge.level import SILENCE_DBFS, level_dbfs
 from media_bridge.settings import EndpointSettings, VoiceSettings
 from media_bridge.sound import SoundMemory
 
-RATE = 8000
 FRAME_MS = 20
 FRAME_SAMPLES = 160
 FRAME_BYTES = 320

@@ -3,33 +3,25 @@
 Driven by time: `take` is called once every 20 ms and each call moves the playhead 20 ms on, whatever
 arrived or didn't. So a lost packet costs its own 20 ms and never any delay.
 
-Two numbers steer it. A packet's *transit* is its arrival minus its timestamp; the least of the last seconds
-is the network at its best. What nearly all packets needed beyond that is the *target* delay. The
-playhead slips by one whole frame when it has come too far from the target: the same rule follows a change
-of the network and the drift of the sender's clock.
+The playhead slips by one whole frame when its delay has come too far from the target: the same rule follows a
+change of the network and the drift of the sender's clock.
 """
 
 from bisect import bisect_left
-from collections import deque
 from dataclasses import dataclass, field
 from math import inf
 
+from media_bridge.jitter_delay import DelayTarget
 from media_bridge.rtp import RtpPacket, sequence_distance, timestamp_distance
 from media_bridge.settings import JitterSettings
 
 FRAME_MS = 20
 
-# transits are remembered this long: what the target needs to fall back after a calm
-_WINDOW_S = 5.0
-_MAX_TRANSITS = 1024
-# one packet in so many may come too late
-_ALLOWED_LATE = 150
 # the playhead may be this far from the target before it slips; the sum is more than a frame, so that
 # one slip never calls for the opposite one
 _TOO_EARLY_MS = 10
 _TOO_LATE_MS = 20
 _BEGIN_EARLY_MS = 5
-_MARGIN_S = _TOO_EARLY_MS / 1000
 # slips in a row are this many frames apart
 _SLIP_EVERY = 5
 # so much beyond max_ms is made good at once, not frame by frame
@@ -97,15 +89,11 @@ class JitterBuffer:
 
     def __init__(self, settings: JitterSettings, clock_rate: int = 8000, bytes_per_sample: int = 1) -> None:
         self.stats = JitterStats(target_ms=settings.min_ms)
-        self._min_s = settings.min_ms / 1000
-        self._max_s = max(settings.min_ms, settings.max_ms) / 1000
         self._rate = clock_rate
         self._width = bytes_per_sample
         self._frame = clock_rate * FRAME_MS // 1000
-        self._target_s = self._min_s
+        self._delay = DelayTarget(settings)
         self._pieces: list[_Piece] = []
-        self._transits: deque[tuple[float, float]] = deque(maxlen=_MAX_TRANSITS)
-        self._best_transit: float | None = None
         # RTP timestamp and timeline position of the same sample, None when the next packet sets them
         self._base: tuple[int, int] | None = None
         # nothing from before the base was laid is placed behind it
@@ -137,7 +125,7 @@ class JitterBuffer:
         if self._index_of(start) is not None:
             self.stats.duplicate += 1
             return
-        self._remember_transit(now - start / self._rate, now)
+        self._delay.remember(now - start / self._rate, now)
         if start < self._laid_at or (self._playhead is not None and start + samples <= self._playhead):
             self._count_late(now)
             return
@@ -155,9 +143,9 @@ class JitterBuffer:
             return Wait()
         playhead = self._playhead or 0
         surplus = self._surplus(now, playhead)
-        if surplus > self._max_s - self._target_s + _JUMP_MS / 1000:
-            playhead = self._jump(playhead, surplus)
-        elif self._slip_due():
+        if surplus > self._delay.max_s - self._delay.target_s + _JUMP_MS / 1000:
+            playhead = self._drop(playhead, int(surplus * self._rate) // self._frame)
+        elif self._ticks % _SLIP_EVERY == 0:
             if surplus < -_TOO_EARLY_MS / 1000:
                 return self._insert()
             if surplus > _TOO_LATE_MS / 1000:
@@ -192,21 +180,24 @@ class JitterBuffer:
 
     def _lay_base(self, now: float) -> int:
         """Where a packet goes that only its arrival tells the place of."""
-        if self._best_transit is None:
+        if self._delay.best_transit_s is None:
             return 0
         self.stats.rebased += 1
-        self._forget_late_run()
+        if self._late_run:
+            self._delay.forget_since(self._late_since)
+        self._late_run = 0
         # behind what is queued or played, by whole frames so that packets stay frames
         floor = max(self._highest_end, self._playhead or 0)
-        gap = (now - self._best_transit) * self._rate - floor
+        gap = (now - self._delay.best_transit_s) * self._rate - floor
         start = floor + max(0, int(gap / self._frame)) * self._frame
         self._laid_at = start
         return start
 
     def _is_rebase_due(self, start: int, now: float) -> bool:
-        if self._best_transit is None:
+        best = self._delay.best_transit_s
+        if best is None:
             return False
-        if (now - start / self._rate) < self._best_transit - _AHEAD_S:
+        if (now - start / self._rate) < best - _AHEAD_S:
             return True
         return self._late_run >= _LATE_RUN and now - self._late_since >= _LATE_RUN_S
 
@@ -216,61 +207,39 @@ class JitterBuffer:
             return index
         return None
 
-    def _forget_late_run(self) -> None:
-        # measured against a time base that no longer holds
-        while self._late_run and self._transits and self._transits[-1][0] >= self._late_since:
-            self._transits.pop()
-        self._late_run = 0
-
     def _count_late(self, now: float) -> None:
         self.stats.late += 1
         if not self._late_run:
             self._late_since = now
         self._late_run += 1
 
-    # --- how much delay is needed
-
-    def _remember_transit(self, transit: float, now: float) -> None:
-        self._transits.append((now, transit))
-        if self._best_transit is None or transit < self._best_transit:
-            self._best_transit = transit
-
-    def _aim(self, now: float) -> None:
-        """Set the target to what nearly all packets of the window needed."""
-        while self._transits and self._transits[0][0] < now - _WINDOW_S:
-            self._transits.popleft()
-        if not self._transits:
-            return
-        ordered = sorted(transit for _, transit in self._transits)
-        self._best_transit = ordered[0]
-        needed = ordered[-1 - len(ordered) // _ALLOWED_LATE] - ordered[0] + _MARGIN_S
-        self._target_s = min(max(needed, self._min_s), self._max_s)
-        self.stats.target_ms = self._target_s * 1000
+    # --- how far the playhead is from the target
 
     def _surplus(self, now: float, playhead: int) -> float:
         """Seconds of delay above the target: the least of the last ticks, as a tick may be late."""
         self._ticks += 1
         if self._ticks % _SLIP_EVERY == 0:
-            self._aim(now)
-        if self._best_transit is None:
+            self._delay.aim(now)
+            self.stats.target_ms = self._delay.target_s * 1000
+        if self._delay.best_transit_s is None:
             return 0.0
-        delay = now - playhead / self._rate - self._best_transit
+        delay = now - playhead / self._rate - self._delay.best_transit_s
         if self._least_delay is None or self._ticks % _SLIP_EVERY == 1:
             self._least_delay = delay
         self._least_delay = min(self._least_delay, delay)
         self.stats.delay_ms = self._least_delay * 1000
-        return self._least_delay - self._target_s
-
-    def _slip_due(self) -> bool:
-        return self._ticks % _SLIP_EVERY == 0
+        return self._least_delay - self._delay.target_s
 
     # --- the playhead
 
     def _begin(self, now: float) -> bool:
-        if not self._pieces or self._best_transit is None:
+        if not self._pieces or self._delay.best_transit_s is None:
             return False
         first = self._pieces[0].start
-        if now - first / self._rate - self._best_transit < self._target_s - _BEGIN_EARLY_MS / 1000:
+        if (
+            now - first / self._rate - self._delay.best_transit_s
+            < self._delay.target_s - _BEGIN_EARLY_MS / 1000
+        ):
             return False
         self._playhead = first
         return True
@@ -299,9 +268,6 @@ class JitterBuffer:
         self._playhead = playhead + frames * self._frame
         self._forget(self._playhead)
         return self._playhead
-
-    def _jump(self, playhead: int, surplus: float) -> int:
-        return self._drop(playhead, int(surplus * self._rate) // self._frame)
 
     def _read(self, playhead: int) -> bytes | None:
         """One whole frame from the playhead on, None if any sample of it is missing."""

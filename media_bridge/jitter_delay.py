@@ -1,0 +1,50 @@
+"""How long a packet has to be able to wait for the ones before it.
+
+A packet's *transit* is its arrival minus its timestamp. The least of the last seconds is the network at its
+best; what nearly all packets needed beyond that is the target.
+"""
+
+from collections import deque
+
+from media_bridge.settings import JitterSettings
+
+# transits are remembered this long: what the target needs to fall back after a calm
+_WINDOW_S = 5.0
+_MAX_TRANSITS = 1024
+# one packet in so many may come too late
+_ALLOWED_LATE = 150
+# the playhead may be this much too early before it slips
+_MARGIN_S = 0.010
+
+
+class DelayTarget:
+    """All times in seconds; only differences between transits mean anything."""
+
+    def __init__(self, settings: JitterSettings) -> None:
+        self._min_s = settings.min_ms / 1000
+        self.max_s = max(settings.min_ms, settings.max_ms) / 1000
+        self.target_s = self._min_s
+        self.best_transit_s: float | None = None
+        self._transits: deque[tuple[float, float]] = deque(maxlen=_MAX_TRANSITS)
+
+    def remember(self, transit_s: float, now: float) -> None:
+        """A packet arrived at `now`, however late."""
+        self._transits.append((now, transit_s))
+        if self.best_transit_s is None or transit_s < self.best_transit_s:
+            self.best_transit_s = transit_s
+
+    def forget_since(self, since: float) -> None:
+        """The packets from this instant on were measured against a time base that no longer holds."""
+        while self._transits and self._transits[-1][0] >= since:
+            self._transits.pop()
+
+    def aim(self, now: float) -> None:
+        """Set the target by what the window needed; without packets it stays."""
+        while self._transits and self._transits[0][0] < now - _WINDOW_S:
+            self._transits.popleft()
+        if not self._transits:
+            return
+        ordered = sorted(transit for _, transit in self._transits)
+        self.best_transit_s = ordered[0]
+        needed = ordered[-1 - len(ordered) // _ALLOWED_LATE] - ordered[0] + _MARGIN_S
+        self.target_s = min(max(needed, self._min_s), self.max_s)
