@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from gpu_workers.settings import WorkerSettings
+from gpu_workers.settings import LlmSettings, WorkerSettings
 from voicebot import logs
 from voicebot.config import Config, cache_dir, worker_parts
 
@@ -22,12 +22,19 @@ def run_worker(kind: str, config: Config) -> int:
         case "llm":
             from gpu_workers.llm import serve as serve_llm
 
-            serve_llm(config.workers.llm, cache_dir(config))
+            serve_llm(warmed(config), cache_dir(config))
         case _:
             from gpu_workers.tts import serve as serve_tts
 
             serve_tts(config.workers.tts, cache_dir(config))
     return 0
+
+
+def warmed(config: Config) -> LlmSettings:
+    """The language model's settings, with the prompts of all profiles to read ahead if none are named."""
+    llm = config.workers.llm
+    prompts = tuple(profile.prompt for profile in config.profiles.values())
+    return llm if llm.warm_prompts else llm.model_copy(update={"warm_prompts": prompts})
 
 
 def environment(settings: WorkerSettings) -> Mapping[str, str]:
