@@ -54,6 +54,9 @@ class LlmSettings(WorkerSettings):
     context_tokens: int = Field(4096, ge=512, description="Longest conversation, prompt and answer together.")
     parallel: int = Field(4, ge=1, le=256, description="Answers written side by side.")
     extra_args: tuple[str, ...] = Field((), description="More arguments for the vLLM server, as they are.")
+    warm_prompts: tuple[str, ...] = Field(
+        (), description="System prompts that llama reads before it is ready, so that no call waits for that."
+    )
 
 
 class TtsSettings(WorkerSettings):
@@ -62,6 +65,9 @@ class TtsSettings(WorkerSettings):
         "joe", description="A known name, or a Piper .onnx file with its .onnx.json beside it."
     )
     queue_limit: int = Field(64, ge=1, description="More waiting requests than this are refused with 429.")
+    parallel: int = Field(
+        2, ge=1, le=64, description="Sentences made side by side, each with `threads` threads."
+    )
 
 
 class WorkersSettings(Settings):

@@ -1,0 +1,44 @@
+"""The voice's process."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from gpu_workers.errors import ModelError
+from gpu_workers.models import fetch
+from gpu_workers.serving import create_app, in_daemon_thread, run_app
+from gpu_workers.settings import TtsSettings
+from gpu_workers.status import Metrics, Status
+from gpu_workers.tts.api import MAX_BODY, routes
+from gpu_workers.tts.speaker import Speaker, Voice
+
+_WARM_UP = "Hello, one two three."
+
+
+def run(settings: TtsSettings, cache_dir: Path) -> None:
+    """Serves until SIGTERM. Raises ModelError."""
+    speaker = Speaker(settings.queue_limit)
+    status = Status("tts", settings.voice, settings.device, lambda: speaker.waiting)
+
+    @asynccontextmanager
+    async def living() -> AsyncIterator[None]:
+        voice = await in_daemon_thread(lambda: load(settings, cache_dir, status))
+        async with speaker.running(voice, settings.parallel):
+            yield
+
+    app = create_app(status, Metrics(status), routes(speaker), living, settings.api_key, MAX_BODY)
+    run_app(app, settings, status)
+
+
+def load(settings: TtsSettings, cache_dir: Path, status: Status) -> Voice:
+    """The voice of `settings`, fetched if need be and warm. Blocks. Raises ModelError."""
+    files = fetch(settings.voice, cache_dir, status.say)
+    status.say(f"loading {settings.voice} on {settings.device}")
+    try:
+        from gpu_workers.tts.piper import PiperSpeech
+    except ImportError as error:
+        raise ModelError(f"{error.name} is not installed; run: pip install 'voicebot[tts-piper]'") from error
+    voice = PiperSpeech(files.name, files.path, settings.device, settings.threads)
+    for _ in voice.sentences(_WARM_UP, 1.0):
+        pass
+    return voice
