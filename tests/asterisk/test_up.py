@@ -14,6 +14,7 @@ from pathlib import Path
 
 import yaml
 
+from caller_phone.phone import Phone
 from tests.support.fake_workers import FakeWorkers, fake_workers
 from tests.support.rig import free_ports
 
@@ -257,3 +258,21 @@ async def test_the_test_phone_calls_what_is_up(tmp_path: Path) -> None:
             assert phone.returncode == 0, out.decode()
             assert re.search(r"^pay01\.wav +yes +\d+ ms", out.decode(), re.MULTILINE)
             assert (tmp_path / "a" / "call.wav").exists()
+
+
+async def test_a_second_ctrl_c_does_not_wait_for_running_calls(tmp_path: Path) -> None:
+    async with fake_workers() as fakes:
+        config, ports = settings(fakes)
+        config["calls"] = {"drain_s": 600}
+        async with up(tmp_path, config, ports) as running, Phone() as phone:
+            await running.said("^Stop it:")
+            async with phone.call(f"sip:1000@127.0.0.1:{ports['sip']}") as call:
+                await call.wait_for_bot_speech(timeout_s=10)
+                running.process.send_signal(signal.SIGINT)
+                await running.said("^Stopping")
+                await call.sleep(1)  # the call goes on
+                running.process.send_signal(signal.SIGINT)
+                code, said = await running.rest()
+            assert code == 130, said
+            assert "Traceback" not in said
+            await until(lambda: not running.pids())
