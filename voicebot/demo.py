@@ -17,6 +17,7 @@ from voicebot.up import running
 
 EXTENSION = "1000"
 _INTERRUPT_AFTER_S = 0.7  # of the bot's speech: in the middle of even a short answer
+_QUIET_MS = 2500.0  # longer than between "one moment, please" and the answer on a slow machine
 _STAGES = {
     "decision": "turn over",
     "stt_done": "heard",
@@ -32,10 +33,10 @@ def script() -> list[Step]:
     return [
         WaitGreeting(),
         Say(speech_file("price01")),
-        WaitAnswer(),
+        WaitAnswer(quiet_ms=_QUIET_MS),
         Say(speech_file("pay01")),
         Interrupt(speech_file("repeat01"), after_s=_INTERRUPT_AFTER_S),
-        WaitAnswer(),
+        WaitAnswer(quiet_ms=_QUIET_MS),
         HangUp(),
     ]
 

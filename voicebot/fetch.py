@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from gpu_workers.errors import GpuWorkersError
-from gpu_workers.settings import LlmSettings
+from gpu_workers.llm import engine_of
 from voicebot.config import Config, cache_dir
 from voicebot.errors import PartError, VoicebotError
 from voicebot.programs import fetch_sipp, find_or_fetch
@@ -50,7 +50,8 @@ def fetch_everything(
 def _jobs(config: Config, say: Say, for_tests: bool) -> Mapping[str, Job]:
     cache, workers, asterisk = cache_dir(config), config.workers, config.asterisk
     models = [workers.stt.model] if workers.stt.start else []
-    models += [workers.llm.model] if workers.llm.start and not _finds_its_own(workers.llm) else []
+    # vLLM loads what it runs by itself
+    models += [workers.llm.model] if workers.llm.start and engine_of(workers.llm) == "llama" else []
     models += [workers.tts.voice] if workers.tts.start else []
     jobs: dict[str, Job] = {}
     if asterisk.start or for_tests:
@@ -61,11 +62,6 @@ def _jobs(config: Config, say: Say, for_tests: bool) -> Mapping[str, Job]:
     for model in dict.fromkeys(models):
         jobs[model] = partial(_fetch_model, model, cache, say)
     return jobs
-
-
-def _finds_its_own(llm: LlmSettings) -> bool:
-    """Whether vLLM runs the model: it loads hub names by itself."""
-    return llm.engine == "vllm" or (llm.engine == "auto" and llm.device != "cpu")
 
 
 def _fetch_model(name: str, cache: Path, say: Say) -> None:

@@ -57,6 +57,8 @@ class System:
                 state = State(part.down)
             elif part and state.ready:
                 part.was_ready = True
+            elif part and state.why.startswith("cannot connect"):
+                state = State("is starting")
             self.states[name] = state
 
     def table(self) -> str:
