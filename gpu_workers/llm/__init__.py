@@ -1,0 +1,31 @@
+"""The language model behind `POST /v1/chat/completions`: the engine's own OpenAI server, started right.
+
+vLLM on a GPU, llama.cpp (xllamacpp) on a CPU. Their /health answers 200 when ready and 503 while loading, without our
+fields; their /metrics is theirs (llama.cpp asks the API key for it).
+"""
+
+from pathlib import Path
+
+from gpu_workers.errors import ModelError
+from gpu_workers.settings import LlmSettings
+
+
+def serve(settings: LlmSettings, cache_dir: Path) -> None:
+    """Runs the worker until SIGTERM. Raises ModelError when its port is taken or its model cannot be had."""
+    if engine_of(settings) == "vllm":
+        from gpu_workers.llm.vllm import run as run_vllm
+
+        run_vllm(settings)
+        return
+    try:
+        from gpu_workers.llm.llama import run as run_llama
+    except ImportError as error:
+        raise ModelError(f"{error.name} is not installed; run: pip install 'voicebot[llm-cpu]'") from error
+    run_llama(settings, cache_dir)
+
+
+def engine_of(settings: LlmSettings) -> str:
+    """ "vllm" or "llama"; auto chooses by the device."""
+    if settings.engine != "auto":
+        return settings.engine
+    return "vllm" if settings.device.startswith("cuda") else "llama"

@@ -1,0 +1,69 @@
+"""vLLM's own OpenAI server as a child of this process."""
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from types import FrameType
+
+from gpu_workers.errors import ModelError
+from gpu_workers.models import MODELS
+from gpu_workers.settings import LlmSettings
+
+
+def run(settings: LlmSettings) -> None:
+    """Runs it until SIGTERM or Ctrl-C. Raises ModelError when it is not installed or ends by itself."""
+    if importlib.util.find_spec("vllm") is None:
+        raise ModelError(
+            "vLLM is not installed; run: pip install 'voicebot[llm-gpu]' (about 3 GB), or set "
+            "workers.llm.engine to llama for a small model on the CPU"
+        )
+    asked_to_stop = False
+    child = subprocess.Popen(command(settings), env={**os.environ, **environment(settings)})  # noqa: S603
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        nonlocal asked_to_stop
+        # a second signal does not wait for the streams that run
+        child.send_signal(signal.SIGKILL if asked_to_stop else signal.SIGTERM)
+        asked_to_stop = True
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        status = child.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if child.poll() is None:
+            child.kill()
+            child.wait()
+    if not asked_to_stop:
+        raise ModelError(
+            f"vLLM ended with status {status} while serving {settings.model}; its reason is in the log above"
+        )
+
+
+def command(settings: LlmSettings) -> Sequence[str]:
+    """Raises ModelError for a model that vLLM does not run."""
+    if settings.model in MODELS or settings.model.endswith(".gguf"):
+        raise ModelError(
+            f"model {settings.model} is for llama.cpp; for vLLM set workers.llm.model to a folder or a hub name, e.g. "
+            "Qwen/Qwen2.5-7B-Instruct-AWQ, or set workers.llm.engine to llama"
+        )
+    # the module, not `vllm serve`: builds under another distribution name have no such command
+    return (
+        sys.executable, "-m", "vllm.entrypoints.openai.api_server",
+        "--model", settings.model,
+        "--served-model-name", settings.model,
+        "--host", settings.host,
+        "--port", str(settings.port),
+        "--max-model-len", str(settings.context_tokens),
+        "--max-num-seqs", str(settings.parallel),
+        *settings.extra_args,
+    )  # fmt: skip
+
+
+def environment(settings: LlmSettings) -> Mapping[str, str]:
+    """The key goes by the environment: a command line is readable by every user of the machine."""
+    return {"VLLM_API_KEY": settings.api_key.get_secret_value()} if settings.api_key else {}

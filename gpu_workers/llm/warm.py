@@ -1,0 +1,97 @@
+"""System prompts that every slot knows before the first call.
+
+llama.cpp keeps the read prompt per slot: with four slots, the second, third and fourth call at once would each read
+the system prompt anew (seconds on a CPU). So a prompt is read once, its state is kept in a file, and every slot
+starts from it.
+"""
+
+import json
+import logging
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from pydantic import SecretStr
+
+from gpu_workers.errors import ModelError
+
+log = logging.getLogger(__name__)
+
+_READ_S: Final = 300.0
+_RESTORE_S: Final = 10.0
+_KEPT_S: Final = 30 * 24 * 3600
+
+
+class Serving(Protocol):
+    """A running llama.cpp server."""
+
+    @property
+    def listening_address(self) -> str: ...
+
+
+class SlotStates:
+    """Files in `folder`, one a model and prompt. A state that cannot be had costs time in a call, nothing else."""
+
+    def __init__(self, folder: Path, model: Path, layout: str) -> None:
+        """`layout` names all else that a state depends on: a state fits only a server that is set up alike."""
+        self.folder = folder
+        self._model = f"{model.name} {model.stat().st_size} {model.stat().st_mtime_ns} {layout}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ModelError(f"{folder} cannot be made: {error.strerror}; set workers.cache_dir") from error
+        self._forget_old()
+
+    def prepare(self, prompts: Sequence[str], start: Callable[[], Serving]) -> None:
+        """Reads the prompts that have no file yet, with a server of its own that nobody else reaches."""
+        missing = [
+            prompt for prompt in dict.fromkeys(prompts) if not (self.folder / self._name(prompt)).exists()
+        ]
+        if not missing:
+            return
+        log.info("reading %d system prompt(s) for the first time", len(missing))
+        server = start()
+        for prompt in missing:
+            asked = {"messages": [{"role": "system", "content": prompt}], "max_tokens": 1, "id_slot": 0}
+            base = server.listening_address
+            if _post(f"{base}/v1/chat/completions", asked, _READ_S, None):
+                _post(f"{base}/slots/0?action=save", {"filename": self._name(prompt)}, _RESTORE_S, None)
+
+    def restore(self, base: str, prompts: Sequence[str], slots: int, api_key: SecretStr | None) -> None:
+        """Gives each slot of the server at `base` one of the prompts, in turn."""
+        if not prompts:
+            return
+        for slot in range(slots):
+            state = self.folder / self._name(prompts[slot % len(prompts)])
+            if not state.exists():
+                continue
+            if _post(f"{base}/slots/{slot}?action=restore", {"filename": state.name}, _RESTORE_S, api_key):
+                state.touch()
+            else:
+                state.unlink()  # the next start reads the prompt again
+
+    def _name(self, prompt: str) -> str:
+        return sha256(f"{self._model}\0{prompt}".encode()).hexdigest()[:32] + ".state"
+
+    def _forget_old(self) -> None:
+        for state in self.folder.glob("*.state"):
+            if time.time() - state.stat().st_mtime > _KEPT_S:
+                state.unlink(missing_ok=True)
+
+
+def _post(url: str, body: dict[str, Any], timeout_s: float, api_key: SecretStr | None) -> bool:
+    headers = {"Content-Type": "application/json"}
+    if api_key:
+        headers["Authorization"] = f"Bearer {api_key.get_secret_value()}"
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - our own server
+    try:
+        with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310
+            answer.read()
+    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+        log.warning("a system prompt could not be made ready: %s", error)
+        return False
+    return True
