@@ -1,0 +1,66 @@
+"""The voice joe, and whether the recogniser understands it over a telephone line."""
+
+import re
+
+import numpy as np
+import pytest
+import soxr  # type: ignore[import-untyped]
+
+from gpu_workers.stt.audio import Samples
+from gpu_workers.stt.scheduler import Utterance
+from gpu_workers.stt.whisper import WhisperRecogniser
+from gpu_workers.tts.onset import without_leading_quiet
+from gpu_workers.tts.piper import PiperSpeech
+
+pytestmark = pytest.mark.may_leave("the models are loaded once for all tests")
+
+
+def samples(pcm: bytes) -> Samples:
+    return np.frombuffer(pcm, "<i2").astype(np.float32) / np.float32(32768)
+
+
+def test_one_piece_a_sentence(piper: PiperSpeech) -> None:
+    pieces = list(piper.sentences("We are open. How can I help you?", 1.0))
+    assert len(pieces) == 2
+    assert all(0.5 < len(samples(piece)) / piper.rate < 4 for piece in pieces)
+
+
+def test_speed(piper: PiperSpeech) -> None:
+    normal, fast = (
+        sum(len(piece) for piece in piper.sentences("The plan costs nineteen dollars.", speed))
+        for speed in (1.0, 2.0)
+    )
+    assert fast / normal == pytest.approx(0.5, abs=0.12)
+
+
+def test_it_leaves_room_for_resampling(piper: PiperSpeech) -> None:
+    pcm = b"".join(piper.sentences("Yes, we are open on Saturday.", 1.0))
+    assert 0.5 < float(np.max(np.abs(samples(pcm)))) <= 0.86
+
+
+def test_the_first_sound_comes_at_once(piper: PiperSpeech) -> None:
+    pcm = next(iter(piper.sentences("No, we are closed on Sunday.", 1.0)))
+    first = samples(without_leading_quiet(pcm, piper.rate))[: piper.rate * 25 // 1000]
+    assert float(np.max(np.abs(first))) > 0.01
+    assert len(without_leading_quiet(pcm, piper.rate)) < len(pcm) - piper.rate * 2 * 20 // 1000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The monthly service plan costs nineteen dollars.",
+        "No, we are closed on Sunday.",
+        "Repairs usually take two days.",
+    ],
+)
+def test_what_it_says_is_understood_over_a_telephone(
+    piper: PiperSpeech, whisper: WhisperRecogniser, text: str
+) -> None:
+    speech = samples(b"".join(piper.sentences(text, 1.0)))
+    line = soxr.resample(soxr.resample(speech, piper.rate, 8000), 8000, 16000)
+    heard = whisper.transcribe([Utterance(line.astype(np.float32), "en")])[0].text
+    assert _words(heard) == _words(text)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[a-z0-9]+", text.lower().replace("$19", "nineteen dollars").replace("2 ", "two "))

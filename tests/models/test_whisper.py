@@ -1,0 +1,141 @@
+"""Whisper tiny.en on telephone speech, on silence and on noise."""
+
+import csv
+import re
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soxr  # type: ignore[import-untyped]
+
+from gpu_workers.errors import RequestError
+from gpu_workers.stt.audio import Samples, samples_of
+from gpu_workers.stt.scheduler import Utterance
+from gpu_workers.stt.whisper import WhisperRecogniser
+
+pytestmark = pytest.mark.may_leave("the model is loaded once for all tests")
+SPEECH = Path(__file__).parents[1] / "data" / "speech"
+CLIPS = ("price01", "pay01", "short01", "no01", "weather01")
+
+
+def clip(name: str) -> Samples:
+    return samples_of((SPEECH / f"{name}.wav").read_bytes())
+
+
+def said(name: str) -> str:
+    with (SPEECH / "transcripts.tsv").open(newline="") as table:
+        rows = {row["file"]: row["text"] for row in csv.DictReader(table, delimiter="\t")}
+    return rows[f"{name}.wav"]
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"[a-z0-9']+", text.lower())
+
+
+def word_errors(heard: list[str], right: list[str]) -> int:
+    """Levenshtein distance in words."""
+    row = list(range(len(heard) + 1))
+    for number, word in enumerate(right, 1):
+        before, row[0] = row[0], number
+        for place, other in enumerate(heard, 1):
+            before, row[place] = row[place], min(row[place] + 1, row[place - 1] + 1, before + (word != other))
+    return row[-1]
+
+
+def hear(whisper: WhisperRecogniser, samples: Samples, language: str | None = "en") -> str:
+    return whisper.transcribe([Utterance(samples, language)])[0].text
+
+
+def telephone(samples: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Samples:
+    """Over 8 kHz and back, as a line does."""
+    narrow = soxr.resample(np.clip(samples, -1, 1), 16000, 8000)
+    sound: Samples = soxr.resample(narrow, 8000, 16000).astype(np.float32)
+    return sound
+
+
+def noise(kind: str, seconds: float, level: float) -> Samples:
+    rng = np.random.default_rng(7)
+    n = int(16000 * seconds)
+    t = np.arange(n) / 16000
+    spectrum = np.fft.rfft(rng.normal(size=n))
+    pink = np.fft.irfft(spectrum / np.sqrt(np.maximum(np.arange(len(spectrum)), 1)), n)
+    sound = {
+        "silence": np.zeros(n),
+        "white": rng.normal(size=n),
+        "pink": pink / np.std(pink),
+        "hum": np.sign(np.sin(2 * np.pi * 50 * t)) + 0.1 * rng.normal(size=n),
+        "dial tone": np.sin(2 * np.pi * 350 * t) + np.sin(2 * np.pi * 440 * t),
+        "digit": np.sin(2 * np.pi * 770 * t) + np.sin(2 * np.pi * 1336 * t),
+        "clicks": (rng.random(n) < 0.001) * rng.normal(size=n) * 20,
+    }[kind]
+    return telephone(level * sound)
+
+
+def test_telephone_speech_is_understood(whisper: WhisperRecogniser) -> None:
+    errors = sum(word_errors(words(hear(whisper, clip(name))), words(said(name))) for name in CLIPS)
+    total = sum(len(words(said(name))) for name in CLIPS)
+    assert errors / total <= 0.06, f"{errors} of {total} words are wrong"
+
+
+@pytest.mark.parametrize("seconds", [0.5, 2.0, 8.0])
+@pytest.mark.parametrize(
+    ("kind", "level"),
+    [
+        ("silence", 0), ("white", 0.001), ("white", 0.02), ("white", 0.1), ("pink", 0.002), ("pink", 0.03),
+        ("pink", 0.2), ("hum", 0.02), ("dial tone", 0.1), ("digit", 0.15), ("clicks", 0.1),
+    ],
+)  # fmt: skip
+def test_silence_and_noise_never_become_words(
+    whisper: WhisperRecogniser, kind: str, level: float, seconds: float
+) -> None:
+    assert hear(whisper, noise(kind, seconds, level)) == ""
+
+
+@pytest.mark.parametrize("name", ["noise_cough2", "noise_door1", "noise_keyboard1"])
+def test_a_cough_a_door_and_a_keyboard_are_no_words(whisper: WhisperRecogniser, name: str) -> None:
+    assert hear(whisper, clip(name)) == ""
+
+
+def test_speech_among_silence_is_kept(whisper: WhisperRecogniser) -> None:
+    silence = np.zeros(16000 * 5, np.float32)
+    assert words(hear(whisper, np.concatenate([silence, clip("price01"), silence]))) == words(said("price01"))
+
+
+def test_more_than_one_window(whisper: WhisperRecogniser) -> None:
+    pause = np.zeros(16000 * 2, np.float32)
+    sound = np.concatenate([part for name in CLIPS * 2 for part in (clip(name), pause)])
+    assert len(sound) > 30 * 16000
+    transcript = whisper.transcribe([Utterance(sound, "en")])[0]
+    right = [word for name in CLIPS * 2 for word in words(said(name))]
+    assert word_errors(words(transcript.text), right) / len(right) < 0.2
+    assert transcript.length_s == pytest.approx(len(sound) / 16000)
+
+
+def test_a_batch_is_heard_as_one_by_one(whisper: WhisperRecogniser) -> None:
+    batch = [Utterance(clip("price01"), "en"), Utterance(np.zeros(16000, np.float32), "en"),
+             Utterance(clip("no01"), "en", "Earlier words."), Utterance(clip("pay01"), None)]  # fmt: skip
+    heard = [words(transcript.text) for transcript in whisper.transcribe(batch)]
+    assert heard == [words(said("price01")), [], words(said("no01")), words(said("pay01"))]
+
+
+def test_it_says_how_sure_it_is(whisper: WhisperRecogniser) -> None:
+    speech, nothing = whisper.transcribe(
+        [Utterance(clip("price01"), "en"), Utterance(noise("pink", 2.0, 0.1), "en")]
+    )
+    assert speech.no_speech_prob < 0.3 < nothing.no_speech_prob
+    assert speech.avg_logprob > -0.5 > nothing.avg_logprob
+
+
+def test_an_english_model_speaks_no_german(whisper: WhisperRecogniser) -> None:
+    whisper.check_language(None)
+    whisper.check_language("en")
+    for language in ("de", "English", "xx"):
+        with pytest.raises(RequestError, match=language):
+            whisper.check_language(language)
+
+
+def test_the_clips_are_telephone_sound() -> None:
+    for name in CLIPS:
+        with wave.open(str(SPEECH / f"{name}.wav")) as file:
+            assert (file.getframerate(), file.getnchannels()) == (8000, 1)

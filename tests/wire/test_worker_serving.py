@@ -1,0 +1,375 @@
+"""The STT and TTS workers over HTTP on loopback; only the models are fakes."""
+
+import asyncio
+import io
+import socket
+import wave
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import numpy as np
+import pytest
+import uvicorn
+from fastapi import APIRouter, FastAPI
+from pydantic import SecretStr
+
+from gpu_workers.client import SttClient, TtsClient, health
+from gpu_workers.errors import ModelError, RequestError
+from gpu_workers.serving import create_app, run_app
+from gpu_workers.settings import SttSettings
+from gpu_workers.status import Metrics, Phase, Status
+from gpu_workers.stt import api as stt_api
+from gpu_workers.stt.line import Priority
+from gpu_workers.stt.scheduler import Scheduler, Transcript, Utterance
+from gpu_workers.tts import api as tts_api
+from gpu_workers.tts.speaker import Speaker
+from tests.support.fake_models import VOICE_RATE, FakeRecogniser, FakeVoice, sentence
+
+KEY = SecretStr("s3cret-key")
+BEARER = {"Authorization": "Bearer s3cret-key"}
+PCM = np.full(8000, 1000, "<i2").tobytes()
+
+
+@dataclass
+class Worker:
+    """A worker that runs in this test."""
+
+    url: str
+    http: aiohttp.ClientSession
+    status: Status
+    scheduler: Scheduler
+    model: FakeRecogniser
+    voice: FakeVoice
+    speaker: Speaker
+
+    async def post_wav(self, body: bytes, **fields: str) -> tuple[int, Any]:
+        form = aiohttp.FormData()
+        form.add_field("file", body, filename="a.wav")
+        for name, value in fields.items():
+            form.add_field(name, value)
+        url = f"{self.url}/v1/audio/transcriptions"
+        async with self.http.post(url, data=form, headers=BEARER) as answer:
+            return answer.status, await answer.json()
+
+    async def speech(self, **asked: Any) -> tuple[int, bytes, Any]:
+        async with self.http.post(f"{self.url}/v1/audio/speech", json=asked, headers=BEARER) as answer:
+            return answer.status, await answer.read(), answer.headers
+
+
+class Service:
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+
+    async def submit(
+        self, utterance: Utterance, priority: Priority, deadline_s: float | None, call_id: str | None
+    ) -> Transcript:
+        return await self._scheduler.submit(utterance, priority, deadline_s, call_id)
+
+    def check_language(self, language: str | None) -> None:
+        if language == "xx":
+            raise RequestError(400, "unknown language 'xx'", code="invalid_language", param="language")
+
+
+@asynccontextmanager
+async def serving(app: FastAPI) -> AsyncIterator[str]:
+    listening = socket.create_server(("127.0.0.1", 0))
+    with listening:
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on", ws="none"))
+        # its signal handlers are not wanted here
+        task = asyncio.create_task(server._serve([listening]))
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            await task
+
+
+Living = Callable[[], AbstractAsyncContextManager[None]]
+
+
+@asynccontextmanager
+async def a_worker(
+    loaded: asyncio.Event, *, max_body: int = 1 << 20, queue_limit: int = 8
+) -> AsyncIterator[Worker]:
+    model, voice = FakeRecogniser(), FakeVoice()
+    scheduler, speaker = Scheduler(queue_limit), Speaker(queue_limit)
+    status = Status("stt", "fake-model", "cpu", lambda: scheduler.waiting)
+    router = APIRouter()
+    router.include_router(stt_api.routes(Service(scheduler), "en"))
+    router.include_router(tts_api.routes(speaker))
+
+    @asynccontextmanager
+    async def living() -> AsyncIterator[None]:
+        await loaded.wait()
+        async with scheduler.running(model, 1), speaker.running(voice, 1):
+            yield
+
+    app = create_app(status, Metrics(status), router, living, KEY, max_body)
+    async with aiohttp.ClientSession() as http, serving(app) as url:
+        yield Worker(url, http, status, scheduler, model, voice, speaker)
+
+
+@pytest.fixture
+async def worker() -> AsyncIterator[Worker]:
+    loaded = asyncio.Event()
+    loaded.set()
+    async with a_worker(loaded) as running:
+        await eventually(lambda: running.status.phase is Phase.READY)
+        yield running
+
+
+def wav(pcm: bytes = PCM, rate: int = 8000) -> bytes:
+    out = io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(pcm)
+    return out.getvalue()
+
+
+async def eventually(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not holds():  # noqa: ASYNC110 - what is waited for happens in the server
+            await asyncio.sleep(0.005)
+
+
+async def test_it_listens_while_the_model_loads_and_says_so() -> None:
+    loaded = asyncio.Event()
+    async with a_worker(loaded) as worker:
+        worker.status.say("fetching: 40 %")
+        told = await health(worker.http, worker.url)
+        assert not told.ready
+        async with worker.http.get(f"{worker.url}/health") as answer:
+            assert answer.status == 503
+            said = await answer.json()
+        assert (said["live"], said["status"], said["detail"]) == (True, "loading", "fetching: 40 %")
+        async with worker.http.post(
+            f"{worker.url}/v1/audio/speech", json={"input": "a"}, headers=BEARER
+        ) as answer:
+            assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+            assert (await answer.json())["error"]["type"] == "unavailable_error"
+        loaded.set()
+        await eventually(lambda: worker.status.phase is Phase.READY)
+        told = await health(worker.http, worker.url)
+        assert (told.ready, told.model, told.device) == (True, "fake-model", "cpu")
+
+
+async def test_a_draining_worker_takes_nothing_new(worker: Worker) -> None:
+    worker.status.enter(Phase.DRAINING)
+    status, body = await worker.post_wav(wav())
+    assert (status, body["error"]["code"]) == (503, "draining")
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "s3cret-key"}])
+async def test_the_key_is_asked_for(worker: Worker, headers: dict[str, str]) -> None:
+    async with worker.http.post(
+        f"{worker.url}/v1/audio/speech", json={"input": "a"}, headers=headers
+    ) as answer:
+        assert answer.status == 401
+        error = (await answer.json())["error"]
+    assert (error["type"], error["code"]) == ("authentication_error", "invalid_api_key")
+    async with worker.http.get(f"{worker.url}/metrics") as answer:
+        assert 'voicebot_stt_requests_total{status="401"} 1.0' in await answer.text()
+
+
+async def test_a_transcript_in_each_form(worker: Worker) -> None:
+    worker.model.may_end.release(2)
+    status, body = await worker.post_wav(wav(), prompt="Two people.", response_format="verbose_json")
+    assert status == 200
+    assert (body["text"], body["language"], body["duration"]) == ("Two people.", "en", 1.0)
+    assert body["segments"][0]["end"] == 1.0
+    assert await worker.post_wav(wav(), prompt="Hi.") == (200, {"text": "Hi."})
+
+
+async def test_our_client_and_our_worker_understand_each_other(worker: Worker) -> None:
+    worker.model.may_end.release()
+    async with SttClient(worker.url, api_key=KEY) as stt:
+        heard = await stt.transcribe(
+            PCM, 8000, priority="eager", deadline_ms=4000, call_id="c1", language="en", prompt="Hello."
+        )
+    assert (heard.text, heard.seconds, heard.no_speech_prob) == ("Hello.", 1.0, 0.0)
+    async with (
+        TtsClient(worker.url, api_key=KEY) as tts,
+        tts.speak("One. Two", voice=None, call_id="c1") as speech,
+    ):
+        assert speech.rate == VOICE_RATE
+        assert b"".join([pcm async for pcm in speech]) == sentence() * 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"response_format": "srt"}, "response_format"),
+        ({"language": "xx"}, "language"),
+        ({"prompt": "a" * 3000}, "prompt"),
+    ],
+)
+async def test_what_is_wrong_with_a_request_is_named(
+    worker: Worker, fields: dict[str, str], param: str
+) -> None:
+    status, body = await worker.post_wav(wav(), **fields)
+    assert (status, body["error"]["param"]) == (400, param)
+    assert body["error"]["type"] == "invalid_request_error"
+
+
+async def test_wrong_sound_is_400(worker: Worker) -> None:
+    status, body = await worker.post_wav(b"no sound")
+    assert (status, body["error"]["code"]) == (400, "invalid_audio")
+
+
+@pytest.mark.parametrize("stated", [True, False])
+async def test_too_large_is_413_with_and_without_a_stated_length(stated: bool) -> None:
+    loaded = asyncio.Event()
+    loaded.set()
+    async with a_worker(loaded, max_body=10_000) as worker:
+        await eventually(lambda: worker.status.phase is Phase.READY)
+
+        async def parts() -> AsyncIterator[bytes]:
+            for _ in range(20):
+                yield bytes(1000)
+
+        async with worker.http.post(
+            f"{worker.url}/v1/audio/speech", data=bytes(20_000) if stated else parts(), headers=BEARER
+        ) as answer:
+            assert answer.status == 413
+            assert (await answer.json())["error"]["code"] == "request_too_large"
+
+
+async def test_a_client_that_hangs_up_leaves_the_line(worker: Worker) -> None:
+    async with asyncio.TaskGroup() as group:
+        first = group.create_task(worker.post_wav(wav(), prompt="first"))
+        assert await worker.model.next_batch() == ["first"]
+        gone = group.create_task(worker.post_wav(wav(), prompt="gone"))
+        await eventually(lambda: worker.scheduler.waiting == 1)
+        gone.cancel()
+        await eventually(lambda: worker.scheduler.waiting == 0)
+        worker.model.may_end.release()
+        assert await first == (200, {"text": "first"})
+    assert worker.model.began.empty()
+
+
+async def test_speech_as_pcm_and_as_wav(worker: Worker) -> None:
+    status, pcm, headers = await worker.speech(input="One. Two", response_format="pcm")
+    assert (status, pcm) == (200, sentence() * 2)
+    assert (headers["X-Sample-Rate"], headers["X-Channels"]) == (str(VOICE_RATE), "1")
+    _, body, _ = await worker.speech(input="One", speed=2.0)
+    with wave.open(io.BytesIO(body)) as file:
+        assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (VOICE_RATE, 1, 2)
+    assert body[44:] == sentence(2.0)
+
+
+async def test_the_first_sentence_is_sent_before_the_second_is_made(worker: Worker) -> None:
+    while worker.voice.may_begin.acquire(blocking=False):
+        pass
+    worker.voice.may_begin.release()
+    async with worker.http.post(
+        f"{worker.url}/v1/audio/speech", json={"input": "One. Two", "response_format": "pcm"}, headers=BEARER
+    ) as answer:
+        assert await answer.content.readexactly(len(sentence())) == sentence()
+        assert worker.voice.made == 1
+        worker.voice.may_begin.release()
+        assert await answer.read() == sentence()
+
+
+async def test_a_listener_that_hangs_up_ends_the_synthesis(worker: Worker) -> None:
+    while worker.voice.may_begin.acquire(blocking=False):
+        pass
+    worker.voice.may_begin.release()
+    async with worker.http.post(
+        f"{worker.url}/v1/audio/speech", json={"input": "a." * 50, "response_format": "pcm"}, headers=BEARER
+    ) as answer:
+        await answer.content.readexactly(len(sentence()))
+        answer.close()
+    await asyncio.sleep(0.1)
+    worker.voice.may_begin.release(100)
+    await asyncio.sleep(0.1)
+    # the one that was begun when the client left may still be made
+    assert worker.voice.made <= 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "param"),
+    [
+        ({"input": ""}, "nothing_to_say", "input"),
+        ({"input": "... — !"}, "nothing_to_say", "input"),
+        ({"input": "a", "voice": "alloy"}, "unknown_voice", "voice"),
+        ({"input": "a", "response_format": "mp3"}, "invalid_value", "response_format"),
+        ({"input": "a", "speed": 9}, "invalid_value", "speed"),
+        ({"input": "a" * 5000}, "invalid_value", "input"),
+        ({}, "invalid_value", "input"),
+    ],
+)
+async def test_speech_that_cannot_be_made(
+    worker: Worker, asked: dict[str, Any], code: str, param: str
+) -> None:
+    async with worker.http.post(f"{worker.url}/v1/audio/speech", json=asked, headers=BEARER) as answer:
+        assert answer.status == 400
+        error = (await answer.json())["error"]
+    assert (error["code"], error["param"]) == (code, param)
+
+
+async def test_a_voice_that_fails_is_500_and_serves_the_next(worker: Worker) -> None:
+    worker.voice.error = RuntimeError("out of memory")
+    status, body, _ = await worker.speech(input="One")
+    assert (status, b"out of memory" in body) == (500, True)
+    worker.voice.error = None
+    assert (await worker.speech(input="One", response_format="pcm"))[0] == 200
+
+
+async def test_too_many_sentences_are_429() -> None:
+    loaded = asyncio.Event()
+    loaded.set()
+    async with a_worker(loaded, queue_limit=1) as worker, asyncio.TaskGroup() as group:
+        await eventually(lambda: worker.status.phase is Phase.READY)
+        while worker.voice.may_begin.acquire(blocking=False):
+            pass
+        held = [group.create_task(worker.speech(input="One", response_format="pcm")) for _ in range(2)]
+        await eventually(lambda: worker.speaker.waiting == 1)
+        status, _, headers = await worker.speech(input="One")
+        assert (status, headers["Retry-After"]) == (429, "1")
+        worker.voice.may_begin.release(2)
+        assert [(await task)[0] for task in held] == [200, 200]
+
+
+async def test_any_other_path_is_an_openai_error(worker: Worker) -> None:
+    async with worker.http.get(f"{worker.url}/v1/models/x", headers=BEARER) as answer:
+        assert answer.status == 404
+        assert (await answer.json())["error"]["type"] == "invalid_request_error"
+
+
+def _app(status: Status, living: Living) -> FastAPI:
+    return create_app(status, Metrics(status), APIRouter(), living, None, 1000)
+
+
+def _status() -> Status:
+    return Status("stt", "m", "cpu", lambda: 0)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+def test_a_model_that_cannot_be_loaded_ends_the_worker() -> None:
+    def living() -> AbstractAsyncContextManager[None]:
+        raise ModelError("no such model")
+
+    status = _status()
+    with pytest.raises(ModelError, match="no such model"):
+        run_app(_app(status, living), SttSettings(port=_free_port()), status)
+
+
+def test_a_port_in_use_is_named() -> None:
+    @asynccontextmanager
+    async def living() -> AsyncIterator[None]:
+        yield
+
+    status = _status()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = int(taken.getsockname()[1])
+        with pytest.raises(ModelError, match=rf"127\.0\.0\.1:{port}.*workers\.stt\.port"):
+            run_app(_app(status, living), SttSettings(port=port), status)
