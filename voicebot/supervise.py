@@ -59,6 +59,7 @@ class Part:
         self.child = child
         self.was_ready = False
         self.down = ""
+        self.restarts = 0
         self._say = say
         self._hurry = hurry
         self._backoff = backoff
@@ -93,6 +94,7 @@ class Part:
             )
             await asyncio.sleep(wait_s)
             self.down = ""
+            self.restarts += 1
 
     async def _run_once(self) -> int:
         self.child.log_path.parent.mkdir(parents=True, exist_ok=True)

@@ -80,14 +80,22 @@ class System:
         return table(("part", "device", "address", "state"), rows)
 
     async def watch(self, say: Say) -> None:
-        """Say whenever a part stops or starts being ready; for ever."""
+        """Say whenever a part stops being ready, or is so again; for ever."""
+        told = {name: (state.ready, self._restarts(name)) for name, state in self.states.items()}
         while True:
-            before = dict(self.states)
             await asyncio.sleep(_WATCH_S)
             await self.refresh()
             for name, state in self.states.items():
-                if state.ready != before[name].ready:
-                    say(f"{name} is ready again." if state.ready else f"{name} is not ready: {state.why}")
+                now = (state.ready, self._restarts(name))
+                if state.ready and now != told[name]:  # also when all of it happened between two looks
+                    say(f"{name} is ready again.")
+                elif told[name][0] and not state.ready:
+                    say(f"{name} is not ready: {state.why}")
+                told[name] = now if state.ready else (False, told[name][1])
+
+    def _restarts(self, name: str) -> int:
+        part = self.parts.get(name)
+        return part.restarts if part else 0
 
 
 @asynccontextmanager
