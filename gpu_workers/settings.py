@@ -42,6 +42,13 @@ class SttSettings(WorkerSettings):
     queue_limit: int = Field(64, ge=1, description="More waiting requests than this are refused with 429.")
 
 
+class TalkMessage(Settings):
+    """One message of a talk that is read ahead."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
 class LlmSettings(WorkerSettings):
     port: Port = 8102
     engine: Literal["auto", "vllm", "llama"] = Field(
@@ -54,8 +61,9 @@ class LlmSettings(WorkerSettings):
     context_tokens: int = Field(4096, ge=512, description="Longest conversation, prompt and answer together.")
     parallel: int = Field(4, ge=1, le=256, description="Answers written side by side.")
     extra_args: tuple[str, ...] = Field((), description="More arguments for the vLLM server, as they are.")
-    warm_prompts: tuple[str, ...] = Field(
-        (), description="System prompts that llama reads before it is ready, so that no call waits for that."
+    warm_talks: tuple[tuple[TalkMessage, ...], ...] = Field(
+        (),
+        description="Beginnings of talks that llama reads before it is ready, so that no call waits for that.",
     )
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 from media_bridge.conceal import Concealer
 from media_bridge.endpoint import Endpoint
-from media_bridge.events import EndpointEvent
+from media_bridge.events import EndpointEvent, Utterance
 from media_bridge.g711 import CODECS
 from media_bridge.jitter import Frame, JitterBuffer, Lost
 from media_bridge.playout import FRAME_BYTES
@@ -59,6 +59,9 @@ class Ear:
     def listen(self, pcm: bytes, now: float, bot_level_dbfs: float | None) -> list[EndpointEvent]:
         """What this frame says about the caller's speech."""
         return self._endpoint.feed(pcm, self._vad.feed(pcm), now, bot_level_dbfs)
+
+    def so_far(self) -> Utterance | None:
+        return self._endpoint.so_far()
 
     def set_end_wait(self, utterance: int, wait_ms: int) -> None:
         self._endpoint.set_end_wait(utterance, wait_ms)

@@ -132,6 +132,10 @@ class Endpoint:
             self._sound.forget(self._sound.position - self._pre_roll - _BEFORE_SAMPLES)
         return events
 
+    def so_far(self) -> Utterance | None:
+        """What is being said, while it goes on; None when the caller is silent or pauses."""
+        return self._make_utterance() if self.state is EndpointState.SPEAKING else None
+
     # --- what a frame means in each state
 
     def _read(self, probability: float, pcm: bytes) -> list[_Sign]:

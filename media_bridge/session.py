@@ -16,6 +16,7 @@ from media_bridge.events import (
     MediaFailed,
     MediaTimeout,
     PlayoutStarted,
+    Utterance,
 )
 from media_bridge.g711 import CODECS
 from media_bridge.pacer import MAX_CATCH_UP, PTIME_S
@@ -150,6 +151,10 @@ class MediaSession:
     def set_end_wait(self, utterance_number: int, wait_ms: int) -> None:
         """How much silence ends this utterance, now that its words are known."""
         self._ear.set_end_wait(utterance_number, wait_ms)
+
+    def so_far(self) -> Utterance | None:
+        """What the caller is saying, while they say it; None when they are silent or pause."""
+        return self._ear.so_far()
 
     def stats(self) -> MediaStats:
         return self._ear.stats(self._transport, self._skipped, self._max_late_ms, self._playout.underruns)

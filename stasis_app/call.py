@@ -26,6 +26,7 @@ from stasis_app.intents import is_meant
 from stasis_app.legs import external_leg
 from stasis_app.metrics import Metrics
 from stasis_app.phrases import PhraseBook
+from stasis_app.read_ahead import ReadAhead, Reading
 from stasis_app.settings import Profile
 from stasis_app.transcript import Transcript
 from stasis_app.turn import Parts, Turn, answer, say_phrase
@@ -36,6 +37,9 @@ INTERRUPTION_LASTS_S = 0.6
 """Speech over the bot that goes on for this long after it was noticed is no cough and no "mm-hm"."""
 
 INTERRUPTED = {Phase.CHECKING, Phase.JUDGING, Phase.JUDGING_LATE}
+
+WANT_MODEL = (talk.Prepare, talk.Release, talk.Judge)
+"""Commands that need the recogniser or the language model now."""
 
 GREET_ANYWAY_S = 0.25
 """The greeting begins with the caller's first packet, when the phone's audio is open, or this long after the leg."""
@@ -72,7 +76,7 @@ class Call:
         self._timers: dict[type[talk.Event], asyncio.TimerHandle] = {}
         self._turns: dict[int, tuple[Turn, asyncio.Task[None]]] = {}
         self._unanswered: dict[int, media.Utterance] = {}
-        self._history = History(profile.prompt)
+        self._history = History(profile.prompt, profile.examples)
         self._judges: list[asyncio.Task[None]] = []
         self._heard_at = ""
         self._cause = "normal"
@@ -165,6 +169,9 @@ class Call:
 
     async def _converse(self, session: MediaSession, group: asyncio.TaskGroup) -> None:
         parts = self._parts(session)
+        ahead = ReadAhead(
+            Reading(self.call_id, parts.llm, parts.hearing, self._history, session.so_far), group
+        )
         # a phone that sends nothing while it listens is greeted all the same
         self._remind(talk.MediaReady(), GREET_ANYWAY_S)
         while self._state.phase is not Phase.ENDED:
@@ -182,8 +189,18 @@ class Call:
                 type(event).__name__,
                 self._state.phase.name,
             )
+            if any(isinstance(command, WANT_MODEL) for command in commands):
+                ahead.stop()
             for command in commands:
                 await self._obey(command, parts, group)
+            if self._state.phase is Phase.LISTENING and before is not Phase.LISTENING:
+                ahead.read_talk()
+            elif (
+                isinstance(event, talk.SpeechStarted | talk.SpeechResumed)
+                and self._state.phase is Phase.HEARING
+            ):
+                ahead.follow_caller()
+        ahead.stop()
         for judge in self._judges:
             judge.cancel()
         for number in list(self._turns):

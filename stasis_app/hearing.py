@@ -7,6 +7,7 @@ from gpu_workers.client import Priority, SttClient, Transcript
 from media_bridge.events import Utterance
 
 RATE = 8000
+_PARTIAL_DEADLINE_MS = 1000
 _GAP = bytes(2 * RATE // 5)  # 200 ms of silence between utterances that are read as one
 
 
@@ -25,18 +26,25 @@ class Hearing:
         """The words of these utterances, read as one. Raises WorkerError."""
         key = tuple((u.number, len(u.pcm)) for u in utterances)
         if key not in self._known:
-            transcript = await self._stt.transcribe(
-                _GAP.join(u.pcm for u in utterances),
-                RATE,
-                priority=priority,
-                deadline_ms=deadline_ms,
-                call_id=self._call_id,
-                language=self._language,
-            )
+            transcript = await self._transcribe(_GAP.join(u.pcm for u in utterances), priority, deadline_ms)
             self._known = {key: transcript}
         return self._known[key]
+
+    async def partial(self, utterance: Utterance) -> Transcript:
+        """What can be understood of an utterance that goes on. Raises WorkerError."""
+        return await self._transcribe(utterance.pcm, "partial", _PARTIAL_DEADLINE_MS)
 
     async def has_words(self, utterance: Utterance, deadline_ms: int) -> str:
         """The text of one utterance, for a decision that waits for it. Raises WorkerError."""
         async with asyncio.timeout(deadline_ms / 1000):
             return (await self.words((utterance,), "final", deadline_ms)).text
+
+    async def _transcribe(self, pcm: bytes, priority: Priority, deadline_ms: int) -> Transcript:
+        return await self._stt.transcribe(
+            pcm,
+            RATE,
+            priority=priority,
+            deadline_ms=deadline_ms,
+            call_id=self._call_id,
+            language=self._language,
+        )

@@ -4,10 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from stasis_app.settings import Example
+
 Role = Literal["system", "user", "assistant"]
 
 CUT_MARK = " ..."
 """Ends an answer that the caller cut short, so that the model knows its rest was not heard."""
+
+
+PICKED_UP = "Hello."
+"""What stands for the caller's silence before a greeting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +24,10 @@ class Message:
 
 @dataclass(slots=True)
 class History:
-    """The prompt first and never changed (the model's prefix cache lives on that), then the talk in order."""
+    """The prompt and the examples first and never changed (the model's prefix cache lives on that), then the talk."""
 
     prompt: str
+    examples: Sequence[Example] = ()
     max_messages: int = 40
     _messages: list[Message] = field(default_factory=list)
 
@@ -41,10 +48,17 @@ class History:
 
     def messages(self, asked: str = "") -> Sequence[Message]:
         """The talk so far for the model, with `asked` as the caller's next words without remembering them."""
-        preview = History(self.prompt, self.max_messages, list(self._messages))
+        talk = list(self._recent())
         if asked:
-            preview.caller_said(asked)
-        return (Message("system", self.prompt), *preview._recent())
+            before = f"{talk.pop().text} " if talk and talk[-1].role == "user" else ""
+            talk.append(Message("user", before + asked))
+        if talk and talk[0].role == "assistant":
+            # many chat templates insist that the user speaks first
+            talk.insert(0, Message("user", PICKED_UP))
+        shown: list[Message] = []
+        for example in self.examples:
+            shown += [Message("user", example.caller), Message("assistant", example.bot)]
+        return (Message("system", self.prompt), *shown, *talk)
 
     def last_answer(self) -> str:
         return next((m.text for m in reversed(self._messages) if m.role == "assistant"), "")

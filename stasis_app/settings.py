@@ -1,6 +1,5 @@
 """What can be set about calls: how Asterisk is reached, how many calls are taken, and what the bot is."""
 
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
@@ -57,10 +56,20 @@ class Phrases(Settings):
     filler: str = "One moment, please."
 
 
+class Example(Settings):
+    """A question and its right answer. A small model follows examples better than rules."""
+
+    caller: str = Field(min_length=1)
+    bot: str = Field(min_length=1)
+
+
 class Profile(Settings):
     """One entry of `profiles:`: who the bot is for the calls the dialplan sends with profile=NAME."""
 
     prompt: str = Field(min_length=1, description="The system prompt: who the bot is and what it knows.")
+    examples: tuple[Example, ...] = Field(
+        (), description="Earlier talk that the model is shown: how it should answer."
+    )
     greeting: str = Field("", description="Said first; empty: the bot waits for the caller.")
     language: str | None = Field(None, description="Spoken language; the STT worker's own if not given.")
     voice: str | None = Field(None, description="A voice of the TTS worker; its own if not given.")
@@ -74,9 +83,3 @@ class Profile(Settings):
     max_answer_chars: int = Field(600, ge=40, description="A longer answer is cut at a sentence.")
     temperature: float = Field(0.2, ge=0, le=2)
     max_tokens: int = Field(160, ge=8, le=4096, description="Most tokens of one answer.")
-
-
-class RecordSettings(Settings):
-    """The `records:` part of voicebot.yaml."""
-
-    directory: Path | None = Field(None, description="Where call records are written (no words in them).")

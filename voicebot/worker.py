@@ -3,7 +3,8 @@
 import os
 from collections.abc import Mapping
 
-from gpu_workers.settings import LlmSettings, WorkerSettings
+from gpu_workers.settings import LlmSettings, TalkMessage, WorkerSettings
+from stasis_app.history import History
 from voicebot import logs
 from voicebot.config import Config, cache_dir, worker_parts
 
@@ -31,10 +32,17 @@ def run_worker(kind: str, config: Config) -> int:
 
 
 def warmed(config: Config) -> LlmSettings:
-    """The language model's settings, with the prompts of all profiles to read ahead if none are named."""
+    """The language model's settings, with what the talks of all profiles begin with if no beginning is given."""
     llm = config.workers.llm
-    prompts = tuple(profile.prompt for profile in config.profiles.values())
-    return llm if llm.warm_prompts else llm.model_copy(update={"warm_prompts": prompts})
+    if llm.warm_talks:
+        return llm
+    talks = []
+    for profile in config.profiles.values():
+        history = History(profile.prompt, profile.examples)
+        history.bot_said(profile.greeting, cut=False)
+        messages = history.messages()
+        talks.append(tuple(TalkMessage(role=message.role, content=message.text) for message in messages))
+    return llm.model_copy(update={"warm_talks": tuple(talks)})
 
 
 def environment(settings: WorkerSettings) -> Mapping[str, str]:

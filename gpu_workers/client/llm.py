@@ -73,6 +73,15 @@ class LlmClient:
         ):
             yield LlmStream(exchange, chunks)
 
+    async def read_ahead(self, messages: Sequence[Message], *, call_id: str) -> None:
+        """Let the server read this beginning of a talk, so that an answer to more of it starts sooner.
+
+        One token is written and thrown away. Raises WorkerError; cancel it as soon as an answer is wanted.
+        """
+        async with self.stream(messages, max_tokens=1, temperature=0.0, call_id=call_id) as answer:
+            async for _ in answer:
+                pass
+
 
 class LlmStream:
     """Pieces of text, and whole tool calls, as they come.

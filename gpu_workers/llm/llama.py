@@ -26,6 +26,9 @@ _ALL_LAYERS: Final = 999
 # conversations that lost their slot to another call wait here, and not without bound
 _HOST_CACHE_MIB: Final = 512
 _WARNINGS: Final = 2
+# tokens that must match for what followed them to be proposed, and how many are proposed
+_PROPOSE_AFTER: Final = 3
+_PROPOSED: Final = 6
 
 
 def run(settings: LlmSettings, cache_dir: Path) -> None:
@@ -42,10 +45,10 @@ def run(settings: LlmSettings, cache_dir: Path) -> None:
         layout = f"{xllamacpp.__version__} {settings.context_tokens} {settings.parallel} {settings.device}"
         states = SlotStates(cache_dir / "llm-prompts", files.path, layout)
         states.prepare(
-            settings.warm_prompts, lambda: _server(settings, files.path, states.folder, public=False)
+            settings.warm_talks, lambda: _server(settings, files.path, states.folder, public=False)
         )
         server = _server(settings, files.path, states.folder, public=True)
-        states.restore(server.listening_address, settings.warm_prompts, settings.parallel, settings.api_key)
+        states.restore(server.listening_address, settings.warm_talks, settings.parallel, settings.api_key)
         log.info("llm worker ready: %s on %s", settings.model, settings.device)
         stop.wait()
         _drain(server)
@@ -80,12 +83,23 @@ def _params(settings: LlmSettings, model: Path, states: Path) -> xllamacpp.Commo
         cpu.n_threads = settings.threads
         # threads that spin for each other halve the speed, or worse, as soon as another process wants a core
         cpu.poll = 0
+    _repeat_what_was_said(params)
     params.cache_ram_mib = _HOST_CACHE_MIB
     params.slot_save_path = f"{states}{os.sep}"
     params.endpoint_metrics = True
     params.ui = False
     params.verbosity = _WARNINGS
     return params
+
+
+def _repeat_what_was_said(params: xllamacpp.CommonParams) -> None:
+    """Let words that stand in the prompt or were said before be proposed, and checked several at a time.
+
+    A telephone answer mostly repeats facts of its prompt: half of the proposals hold. What is written stays the same.
+    """
+    params.speculative.types = [xllamacpp.common_speculative_type.COMMON_SPECULATIVE_TYPE_NGRAM_MAP_K4V]
+    params.speculative.ngram_map_k4v.size_n = _PROPOSE_AFTER
+    params.speculative.ngram_map_k4v.size_m = _PROPOSED
 
 
 def _check_port(settings: LlmSettings) -> None:

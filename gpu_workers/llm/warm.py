@@ -1,8 +1,8 @@
-"""System prompts that every slot knows before the first call.
+"""Beginnings of talks that every slot knows before the first call.
 
 llama.cpp keeps the read prompt per slot: with four slots, the second, third and fourth call at once would each read
-the system prompt anew (seconds on a CPU). So a prompt is read once, its state is kept in a file, and every slot
-starts from it.
+the system prompt anew (seconds on a CPU). So it is read once, with what every talk begins with, its state is kept
+in a file, and every slot starts from it.
 """
 
 import json
@@ -18,12 +18,16 @@ from typing import Any, Final, Protocol
 from pydantic import SecretStr
 
 from gpu_workers.errors import ModelError
+from gpu_workers.settings import TalkMessage
 
 log = logging.getLogger(__name__)
 
 _READ_S: Final = 300.0
 _RESTORE_S: Final = 10.0
 _KEPT_S: Final = 30 * 24 * 3600
+
+
+Talk = tuple[TalkMessage, ...]
 
 
 class Serving(Protocol):
@@ -34,7 +38,7 @@ class Serving(Protocol):
 
 
 class SlotStates:
-    """Files in `folder`, one a model and prompt. A state that cannot be had costs time in a call, nothing else."""
+    """Files in `folder`, one a model and beginning. A state that cannot be had costs time in a call, nothing else."""
 
     def __init__(self, folder: Path, model: Path, layout: str) -> None:
         """`layout` names all else that a state depends on: a state fits only a server that is set up alike."""
@@ -46,36 +50,36 @@ class SlotStates:
             raise ModelError(f"{folder} cannot be made: {error.strerror}; set workers.cache_dir") from error
         self._forget_old()
 
-    def prepare(self, prompts: Sequence[str], start: Callable[[], Serving]) -> None:
-        """Reads the prompts that have no file yet, with a server of its own that nobody else reaches."""
-        missing = [
-            prompt for prompt in dict.fromkeys(prompts) if not (self.folder / self._name(prompt)).exists()
-        ]
+    def prepare(self, talks: Sequence[Talk], start: Callable[[], Serving]) -> None:
+        """Reads the beginnings that have no file yet, with a server of its own that nobody else reaches."""
+        missing = [talk for talk in dict.fromkeys(talks) if not (self.folder / self._name(talk)).exists()]
         if not missing:
             return
-        log.info("reading %d system prompt(s) for the first time", len(missing))
+        log.info("reading the beginning of %d talk(s) for the first time", len(missing))
         server = start()
-        for prompt in missing:
-            asked = {"messages": [{"role": "system", "content": prompt}], "max_tokens": 1, "id_slot": 0}
+        for talk in missing:
+            messages = [message.model_dump() for message in talk]
+            asked = {"messages": messages, "max_tokens": 1, "id_slot": 0}
             base = server.listening_address
             if _post(f"{base}/v1/chat/completions", asked, _READ_S, None):
-                _post(f"{base}/slots/0?action=save", {"filename": self._name(prompt)}, _RESTORE_S, None)
+                _post(f"{base}/slots/0?action=save", {"filename": self._name(talk)}, _RESTORE_S, None)
 
-    def restore(self, base: str, prompts: Sequence[str], slots: int, api_key: SecretStr | None) -> None:
-        """Gives each slot of the server at `base` one of the prompts, in turn."""
-        if not prompts:
+    def restore(self, base: str, talks: Sequence[Talk], slots: int, api_key: SecretStr | None) -> None:
+        """Gives each slot of the server at `base` one of the beginnings, in turn."""
+        if not talks:
             return
         for slot in range(slots):
-            state = self.folder / self._name(prompts[slot % len(prompts)])
+            state = self.folder / self._name(talks[slot % len(talks)])
             if not state.exists():
                 continue
             if _post(f"{base}/slots/{slot}?action=restore", {"filename": state.name}, _RESTORE_S, api_key):
                 state.touch()
             else:
-                state.unlink()  # the next start reads the prompt again
+                state.unlink()  # the next start reads it again
 
-    def _name(self, prompt: str) -> str:
-        return sha256(f"{self._model}\0{prompt}".encode()).hexdigest()[:32] + ".state"
+    def _name(self, talk: Talk) -> str:
+        said = json.dumps([message.model_dump() for message in talk])
+        return sha256(f"{self._model}\0{said}".encode()).hexdigest()[:32] + ".state"
 
     def _forget_old(self) -> None:
         for state in self.folder.glob("*.state"):
@@ -92,6 +96,6 @@ def _post(url: str, body: dict[str, Any], timeout_s: float, api_key: SecretStr |
         with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310
             answer.read()
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
-        log.warning("a system prompt could not be made ready: %s", error)
+        log.warning("the beginning of a talk could not be made ready: %s", error)
         return False
     return True

@@ -55,7 +55,7 @@ async def test_a_question_is_answered(
     assert talk.packets.missing == 0
     assert set(talk.packets.timestamp_steps) == {160}
     asked = workers.llm.requests[-1]["messages"]
-    assert [message["role"] for message in asked] == ["system", "assistant", "user"]
+    assert [message["role"] for message in asked] == ["system", "user", "assistant", "user"]
     assert asked[-1]["content"] == "How much does the monthly plan cost?"
     lines = [json.loads(line) for line in transcript.read_text().splitlines()]
     assert [(line["saying"], line["bot"], line["cut"]) for line in lines] == [

@@ -56,7 +56,9 @@ async def test_llm_answers_from_its_prompt_and_stops_when_the_caller_speaks(
     start_worker: StartWorker,
 ) -> None:
     settings = {"model": "qwen2.5-0.5b", "parallel": 2, "context_tokens": 1024, "api_key": KEY}
-    async with start_worker("llm", warm_prompts=[PROMPT], **settings) as worker:
+    async with start_worker(
+        "llm", warm_talks=[[{"role": "system", "content": PROMPT}]], **settings
+    ) as worker:
         async with LlmClient(worker.url, api_key=SecretStr(KEY)) as llm:
             assert "nineteen" in (await answer(llm, "How much is the monthly plan?")).lower()
             stream = llm.stream([Message("user", "Count to five hundred.")], max_tokens=900, temperature=0.0,
@@ -77,7 +79,9 @@ async def test_every_slot_of_the_llm_knows_the_system_prompt_before_the_first_ca
     settings = {"model": "qwen2.5-0.5b", "parallel": 3, "context_tokens": 512}
     for start in ("first", "second"):
         async with (
-            start_worker("llm", tmp_path, warm_prompts=[PROMPT], **settings) as worker,
+            start_worker(
+                "llm", tmp_path, warm_talks=[[{"role": "system", "content": PROMPT}]], **settings
+            ) as worker,
             aiohttp.ClientSession() as http,
         ):
             known = await asyncio.gather(*(cached_tokens(http, worker.url, word) for word in "abc"))

@@ -1,6 +1,7 @@
 """What the model is told of the talk: only what was heard."""
 
-from stasis_app.history import History, Message
+from stasis_app.history import PICKED_UP, History, Message
+from stasis_app.settings import Example
 
 PROMPT = Message("system", "You are a shop.")
 
@@ -63,3 +64,20 @@ def test_a_long_talk_forgets_in_steps_so_that_the_prefix_stays() -> None:
         assert messages[1].role == "user"
         starts.add(messages[1].text)
     assert len(starts) < 22
+
+
+def test_examples_stand_between_the_prompt_and_the_talk() -> None:
+    history = History(PROMPT.text, (Example(caller="Open?", bot="Until six."),))
+    history.caller_said("Where are you?")
+    assert [message.text for message in history.messages()] == [
+        PROMPT.text,
+        "Open?",
+        "Until six.",
+        "Where are you?",
+    ]
+
+
+def test_a_greeting_is_preceded_by_the_caller_as_chat_templates_want_it() -> None:
+    history = History(PROMPT.text)
+    history.bot_said("Good day.", cut=False)
+    assert history.messages()[1:] == (Message("user", PICKED_UP), Message("assistant", "Good day."))

@@ -17,7 +17,10 @@ def test_its_libraries_use_its_share_of_the_cores() -> None:
     assert {found[name] for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")} == {"3"}
 
 
-def test_the_prompts_of_all_profiles_are_read_ahead() -> None:
-    assert warmed(Config()).warm_prompts == (Config().profiles["default"].prompt,)
-    own = parse("workers: {llm: {warm_prompts: [a]}}", "x", {})
-    assert warmed(own).warm_prompts == ("a",)
+def test_what_the_talks_of_all_profiles_begin_with_is_read_ahead() -> None:
+    profile = Config().profiles["default"]
+    (talk,) = warmed(Config()).warm_talks
+    assert (talk[0].role, talk[0].content) == ("system", profile.prompt)
+    assert (talk[-1].role, talk[-1].content) == ("assistant", profile.greeting)
+    own = parse("workers: {llm: {warm_talks: [[{role: system, content: a}]]}}", "x", {})
+    assert [[message.content for message in talk] for talk in warmed(own).warm_talks] == [["a"]]

@@ -7,28 +7,10 @@ from pydantic import Field, StringConstraints
 
 from gpu_workers.settings import WorkersSettings
 from media_bridge.settings import MediaSettings, Port, Settings
-from stasis_app.settings import AriSettings, CallSettings, Profile, RecordSettings, WebSettings
+from stasis_app.settings import AriSettings, CallSettings, Profile, WebSettings
+from voicebot.config.lakeside import LAKESIDE_BIKES
 
 ProfileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]
-
-DEFAULT_PROFILE = Profile(
-    greeting="Lakeside Bikes, good day. How can I help you?",
-    prompt="""\
-You answer the telephone of Lakeside Bikes, a bicycle shop with a workshop. You are a machine, not a human.
-What you know:
-- Open Monday to Friday from nine to six and Saturday from ten to two. Closed on Sunday.
-- Address: 12 Harbor Road, next to the old library.
-- The monthly service plan costs nineteen dollars. A standard tune-up costs sixty-five dollars.
-- Cards are accepted, also over the phone. Cheques are not accepted.
-- Repairs usually take two days.
-- Renting a bike costs twenty-five dollars a day.
-- A person can be reached: offer to connect the caller when the caller asks for one.
-You know nothing else. Asked about the weather, medical matters or the orders of other firms, say briefly that
-this is a bicycle shop and that you do not know.
-Answer in one to three short sentences of plain spoken English. Never use lists, markdown or facts that
-are not written here.
-""",
-)
 
 
 class AsteriskSettings(Settings):
@@ -70,10 +52,9 @@ class Config(Settings):
     workers: WorkersSettings = WorkersSettings()
     calls: CallSettings = CallSettings()
     web: WebSettings = WebSettings()
-    records: RecordSettings = RecordSettings()
     log: LogSettings = LogSettings()
     profiles: dict[ProfileName, Profile] = Field(
-        {"default": DEFAULT_PROFILE},
+        {"default": LAKESIDE_BIKES},
         min_length=1,
         description="Who the bot is; the dialplan chooses with Stasis(voicebot,profile=NAME).",
     )
