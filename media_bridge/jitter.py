@@ -125,7 +125,8 @@ class JitterBuffer:
         if self._index_of(start) is not None:
             self.stats.duplicate += 1
             return
-        self._delay.remember(now - start / self._rate, now)
+        # by its end: a frame can be heard when the packet with its last sample is here, however long packets are
+        self._delay.remember(now - (start + samples) / self._rate, now)
         if start < self._laid_at or (self._playhead is not None and start + samples <= self._playhead):
             self._count_late(now)
             return
@@ -188,7 +189,7 @@ class JitterBuffer:
         self._late_run = 0
         # behind what is queued or played, by whole frames so that packets stay frames
         floor = max(self._highest_end, self._playhead or 0)
-        gap = (now - self._delay.best_transit_s) * self._rate - floor
+        gap = (now - self._delay.best_transit_s) * self._rate - self._frame - floor
         start = floor + max(0, int(gap / self._frame)) * self._frame
         self._laid_at = start
         return start
@@ -197,7 +198,7 @@ class JitterBuffer:
         best = self._delay.best_transit_s
         if best is None:
             return False
-        if (now - start / self._rate) < best - _AHEAD_S:
+        if now - (start + self._frame) / self._rate < best - _AHEAD_S:
             return True
         return self._late_run >= _LATE_RUN and now - self._late_since >= _LATE_RUN_S
 
@@ -223,7 +224,7 @@ class JitterBuffer:
             self.stats.target_ms = self._delay.target_s * 1000
         if self._delay.best_transit_s is None:
             return 0.0
-        delay = now - playhead / self._rate - self._delay.best_transit_s
+        delay = now - (playhead + self._frame) / self._rate - self._delay.best_transit_s
         if self._least_delay is None or self._ticks % _SLIP_EVERY == 1:
             self._least_delay = delay
         self._least_delay = min(self._least_delay, delay)
@@ -237,7 +238,7 @@ class JitterBuffer:
             return False
         first = self._pieces[0].start
         if (
-            now - first / self._rate - self._delay.best_transit_s
+            now - (first + self._frame) / self._rate - self._delay.best_transit_s
             < self._delay.target_s - _BEGIN_EARLY_MS / 1000
         ):
             return False
