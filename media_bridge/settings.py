@@ -35,7 +35,7 @@ class VoiceSettings(Settings):
 class EndpointSettings(Settings):
     """When the caller has finished."""
 
-    pause_ms: int = Field(200, ge=60, le=1000, description="Silence after which work on the answer begins.")
+    pause_ms: int = Field(160, ge=60, le=1000, description="Silence after which work on the answer begins.")
     end_ms: int = Field(700, ge=100, le=5000, description="Silence that ends a turn of unknown words.")
     max_utterance_ms: int = Field(30_000, ge=1000, le=120_000, description="A longer utterance is cut here.")
 

@@ -28,6 +28,8 @@ from stasis_app.speakable import Speakable
 
 log = logging.getLogger(__name__)
 
+# the sooner the first chunk closes, the sooner sound starts; the rest is made while it plays
+_FIRST_CHUNK = {"first_chars": 10, "first_max_chars": 45}
 _TTS_FAILURES = 2  # sentences in a row that could not be spoken
 
 
@@ -145,7 +147,7 @@ async def _sentences(
 ) -> AsyncGenerator[str, None]:
     """The answer as speakable sentences, cut at a sentence when it grows too long."""
     profile, length = parts.profile, 0
-    chunker, speakable = SentenceChunker(), Speakable(profile.language)
+    chunker, speakable = SentenceChunker(**_FIRST_CHUNK), Speakable(profile.language)
     async with parts.llm.stream(
         messages, max_tokens=profile.max_tokens, temperature=profile.temperature, call_id=parts.call_id
     ) as deltas:

@@ -19,7 +19,7 @@ def listen(
 ) -> list[EndpointEvent]:
     """The events of a sound whose first sample is at 0 s; `bot` has the bot's level in each frame."""
     gate.reset()
-    endpoint = Endpoint(settings or EndpointSettings(), voice or VoiceSettings())
+    endpoint = Endpoint(settings or EndpointSettings(pause_ms=200), voice or VoiceSettings())
     events: list[EndpointEvent] = []
     for number, frame in enumerate(frames(pcm_of(sound))):
         level = bot[number] if bot else None

@@ -45,7 +45,7 @@ class Script:
     """Feeds frames whose probability is given, one character each: # speech, + faint speech, . silence."""
 
     def __init__(self, settings: EndpointSettings | None = None, voice: VoiceSettings | None = None) -> None:
-        self.endpoint = Endpoint(settings or EndpointSettings(), voice or VoiceSettings())
+        self.endpoint = Endpoint(settings or EndpointSettings(pause_ms=200), voice or VoiceSettings())
         self.frames = 0
 
     def play(self, script: str, bot: float | None = None, pcm: bytes | None = None) -> list[EndpointEvent]:
@@ -188,7 +188,7 @@ def test_memory_is_bounded_in_silence_in_speech_and_in_flicker() -> None:
 @pytest.mark.parametrize("size", [0, 318, 640])
 def test_a_frame_of_another_size_is_refused(size: int) -> None:
     with pytest.raises(ValueError, match=str(size)):
-        Endpoint(EndpointSettings(), VoiceSettings()).feed(bytes(size), 0.0, 0.0)
+        Endpoint(EndpointSettings(pause_ms=200), VoiceSettings()).feed(bytes(size), 0.0, 0.0)
 
 
 # --- the edges, on speech
@@ -222,7 +222,7 @@ def test_the_edges_are_near_in_noise(gate: SileroGate, turn: Turn) -> None:
 @pytest.mark.parametrize("turn", turns(*SPOKEN), ids=SPOKEN)
 def test_the_pcm_has_every_word_with_pre_roll_and_tail(gate: SileroGate, turn: Turn) -> None:
     sound = spoken(turn)
-    found = utterances(listen(gate, sound, settings=EndpointSettings(end_ms=1500)))
+    found = utterances(listen(gate, sound, settings=EndpointSettings(pause_ms=200, end_ms=1500)))
     assert len(found) == 1
     first = round((found[0].started - 0.4) * 8000)
     pcm = sound_of(found[0].pcm)
