@@ -26,6 +26,7 @@ from media_bridge.level import SILENCE_DBFS, level_dbfs
 from media_bridge.settings import EndpointSettings, VoiceSettings
 from media_bridge.sound import SoundMemory
 
+RATE = 8000
 FRAME_MS = 20
 FRAME_SAMPLES = 160
 FRAME_BYTES = 320
@@ -79,13 +80,18 @@ _TABLE: dict[EndpointState, dict[_Sign, EndpointState]] = {
 
 
 class Endpoint:
-    """One for each call: `feed` it every 20 ms of the caller, silence included."""
+    """One for each call: `feed` it every 20 ms of the caller, silence included.
 
-    def __init__(self, settings: EndpointSettings, voice: VoiceSettings) -> None:
+    `rate`, a multiple of 8000, is that of the utterances' pcm.
+    """
+
+    def __init__(self, settings: EndpointSettings, voice: VoiceSettings, rate: int = RATE) -> None:
         self.state = EndpointState.QUIET
         self._settings = settings
         self._voice = voice
         self._sound = SoundMemory()
+        self._rate = rate
+        self._wide = SoundMemory()
         self._now = 0.0
         self._bot_levels: deque[float] = deque([-inf], maxlen=_ECHO_MS // FRAME_MS)
         self._number = 0
@@ -112,24 +118,33 @@ class Endpoint:
             self._end_wait_ms = wait_ms
 
     def feed(
-        self, pcm: bytes, probability: float, now: float, bot_level_dbfs: float | None = None
+        self,
+        pcm: bytes,
+        probability: float,
+        now: float,
+        bot_level_dbfs: float | None = None,
+        wide: bytes = b"",
     ) -> list[EndpointEvent]:
         """Take the 20 ms that ended at `now`, and say what changed.
 
         `probability` is the Vad's. `bot_level_dbfs` is the level of what the bot played meanwhile, None if it
-        was silent. Raises ValueError for a frame that has not 320 bytes.
+        was silent. `wide` is the same 20 ms at `rate`, where that is not 8000. Raises ValueError for a frame
+        that has not 320 bytes.
         """
         if len(pcm) != FRAME_BYTES:
             raise ValueError(f"A frame has {FRAME_BYTES} bytes, this one {len(pcm)}")
         self._now = now
         self._sound.append(pcm)
+        self._wide.append(wide)
         self._bot_levels.append(-inf if bot_level_dbfs is None else bot_level_dbfs)
         events: list[EndpointEvent] = []
         for sign in self._read(probability, pcm):
             self.state = _TABLE[self.state][sign]
             events += self._act(sign)
         if self.state in (EndpointState.QUIET, EndpointState.STARTING):
-            self._sound.forget(self._sound.position - self._pre_roll - _BEFORE_SAMPLES)
+            before = self._sound.position - self._pre_roll - _BEFORE_SAMPLES
+            self._sound.forget(before)
+            self._wide.forget(before * self._rate // RATE)
         return events
 
     def so_far(self) -> Utterance | None:
@@ -237,11 +252,17 @@ class Endpoint:
         self._cut_at = min(self._sound.position, ended + _TAIL_SAMPLES)
         return Utterance(
             number=self._number,
-            pcm=self._sound.cut(first, self._cut_at),
+            pcm=self._cut(first, self._cut_at),
             started=self._instant(self._started),
             ended=self._instant(ended),
             voiced_ms=self._voiced_ms,
+            rate=self._rate,
         )
+
+    def _cut(self, first: int, last: int) -> bytes:
+        if self._rate == RATE:
+            return self._sound.cut(first, last)
+        return self._wide.cut(first * self._rate // RATE, last * self._rate // RATE)
 
     @property
     def _pre_roll(self) -> int:

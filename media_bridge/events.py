@@ -11,7 +11,7 @@ from typing import Literal
 class Utterance:
     """What the caller said without a long pause.
 
-    `pcm` begins with the pre-roll and ends about 200 ms after the last voiced sample. `started` and `ended`
+    `pcm`, of `rate`, begins with the pre-roll and ends about 200 ms after the last voiced sample. `started` and `ended`
     are the instants of the first and the last voiced sample. `voiced_ms` leaves out the pauses inside.
     """
 
@@ -20,6 +20,7 @@ class Utterance:
     started: float
     ended: float
     voiced_ms: int
+    rate: int = 8000
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,4 +100,12 @@ class MediaFailed:
     error: str
 
 
-MediaEvent = EndpointEvent | PlayoutEvent | CallerHeard | MediaTimeout | MediaFailed
+@dataclass(frozen=True, slots=True)
+class MediaClosed:
+    """The connection to Asterisk ended; `reason` is a short clause for the log. Once a call."""
+
+    at: float
+    reason: str
+
+
+MediaEvent = EndpointEvent | PlayoutEvent | CallerHeard | MediaTimeout | MediaFailed | MediaClosed

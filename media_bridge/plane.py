@@ -1,9 +1,9 @@
-"""The media of a whole process: one pacer, one range of ports, one stock of voice detectors."""
+"""The media of a whole process: one pacer, the transports in use, one stock of voice detectors."""
 
 import asyncio
 import ipaddress
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import Self
@@ -11,13 +11,15 @@ from urllib.parse import urlsplit
 
 from media_bridge.errors import MediaError
 from media_bridge.events import MediaEvent
-from media_bridge.g711 import CODECS
+from media_bridge.log_gate import LogGate
 from media_bridge.pacer import Pacer
-from media_bridge.ports import PortPool
 from media_bridge.session import MediaSession, Tap
-from media_bridge.settings import MediaSettings, VoiceSettings
+from media_bridge.settings import MediaOverride, MediaSettings, TransportName, VoiceSettings, medium_of
 from media_bridge.stats import PacerStats, PortStats
-from media_bridge.udp import LogGate, RtpTransport
+from media_bridge.transport import TransportFactory
+from media_bridge.transport_audiosocket import AudioSockets
+from media_bridge.transport_rtp import RtpTransports
+from media_bridge.transport_websocket import Websockets
 from media_bridge.vad import SileroGate
 
 _SWEEP_EVERY_S = 1.0
@@ -52,12 +54,19 @@ class _VadStock:
 class MediaPlane:
     """`async with MediaPlane(settings) as plane`; one for each process, on its event loop.
 
-    `spare_calls`: so many calls can begin at once without one of them waiting 0.1 s for its voice detector.
-    Entering raises MediaError if bind_host is no address of this machine.
+    `overrides`: those that calls will be opened with. `spare_calls`: so many calls can begin at once without
+    one of them waiting 0.1 s for its voice detector. Entering raises MediaError if bind_host is no address of
+    this machine, or if the port that calls of a transport share is taken.
     """
 
-    def __init__(self, settings: MediaSettings, spare_calls: int = 2) -> None:
+    def __init__(
+        self,
+        settings: MediaSettings,
+        spare_calls: int = 2,
+        overrides: Collection[MediaOverride | None] = (None,),
+    ) -> None:
         self._settings = settings
+        self._in_use = {medium_of(settings, override).transport for override in overrides}
         self._vads = _VadStock(settings.voice, spare_calls)
         self._log_gate = LogGate()
         self._stack = AsyncExitStack()
@@ -66,7 +75,16 @@ class MediaPlane:
         self._loop = asyncio.get_running_loop()
         address = await _resolve(self._settings.bind_host)
         async with AsyncExitStack() as stack:
-            self._ports = stack.enter_context(PortPool(self._settings, address))
+            clock = self._loop.time
+            self._rtp = RtpTransports(self._settings, address, self._log_gate, clock)
+            await stack.enter_async_context(self._rtp)
+            self._factories: dict[TransportName, TransportFactory] = {"rtp": self._rtp}
+            if "websocket" in self._in_use:
+                websockets = Websockets(self._settings, self._log_gate, clock)
+                self._factories["websocket"] = await stack.enter_async_context(websockets)
+            if "audiosocket" in self._in_use:
+                sockets = AudioSockets(self._settings, address, self._log_gate, clock)
+                self._factories["audiosocket"] = await stack.enter_async_context(sockets)
             self._pacer = await stack.enter_async_context(Pacer())
             await self._vads.fill()
             self._sweep()
@@ -81,37 +99,35 @@ class MediaPlane:
 
     @asynccontextmanager
     async def open(
-        self, call_id: str, on_event: Callable[[MediaEvent], None], tap: Tap | None = None
+        self,
+        call_id: str,
+        on_event: Callable[[MediaEvent], None],
+        tap: Tap | None = None,
+        override: MediaOverride | None = None,
     ) -> AsyncIterator[MediaSession]:
-        """One call's media. Raises NoPortError. On leaving everything is free again, the port after its
+        """One call's media. Raises NoPortError. On leaving everything is free again, a port after its
         rest.
         """
-        async with self._vads.borrow() as vad:
-            lease = self._ports.lease(self._loop.time())
+        medium = medium_of(self._settings, override)
+        factory = self._factories[medium.transport]
+        async with self._vads.borrow() as vad, factory.open(call_id, medium) as transport:
+            session = MediaSession(self._settings, transport, vad, on_event, self._loop.time, tap)
+            member = self._pacer.register(call_id, (session.speak, session.hear), session.failed)
             try:
-                payload_type = CODECS[self._settings.codec].payload_type
-                transport = RtpTransport(call_id, lease.sock, payload_type, self._log_gate, self._loop.time)
-                session = MediaSession(
-                    self._settings, transport, lease.port, vad, on_event, self._loop.time, tap
-                )
-                member = self._pacer.register(call_id, (session.speak, session.hear), session.failed)
-                try:
-                    yield session
-                finally:
-                    self._pacer.unregister(member)
-                    session.close()
+                yield session
             finally:
-                self._ports.give_back(lease, self._loop.time())
+                self._pacer.unregister(member)
+                session.close()
 
     def pacer_stats(self) -> PacerStats:
         return self._pacer.stats()
 
     def port_stats(self) -> PortStats:
-        return self._ports.stats()
+        return self._rtp.port_stats()
 
     def _sweep(self) -> None:
         self._sweeper = self._loop.call_later(_SWEEP_EVERY_S, self._sweep)
-        self._ports.sweep(self._loop.time())
+        self._rtp.sweep(self._loop.time())
 
     def _stop_sweeping(self) -> None:
         self._sweeper.cancel()
@@ -135,12 +151,16 @@ async def _resolve(host: str) -> str:
     return str(address)
 
 
-def check_addresses(settings: MediaSettings, ari_url: str) -> None:
+def check_addresses(
+    settings: MediaSettings, ari_url: str, overrides: Collection[MediaOverride | None] = (None,)
+) -> None:
     """Raise MediaError if Asterisk would be told to send the calls' sound to an address it cannot reach.
 
     That is an unspecified address anywhere, and a loopback one when ARI says that Asterisk is on another
-    machine.
+    machine. Where all calls go over websockets, which are opened from here, any will do.
     """
+    if all(medium_of(settings, override).transport == "websocket" for override in overrides):
+        return
     host = settings.advertise_host or settings.bind_host
     name = "media.advertise_host" if settings.advertise_host else "media.bind_host"
     # the host alone: the URL may hold a password

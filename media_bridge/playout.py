@@ -4,7 +4,8 @@ One turn at a time. Samples leave in the order they came, each once, whatever is
 heard of each sentence is known to the sample.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Literal
 
@@ -12,23 +13,14 @@ import numpy as np
 
 from media_bridge.errors import MediaError
 from media_bridge.events import PlayoutEvent, PlayoutFinished, PlayoutStarted
+from media_bridge.heard import Heard, HeardSentence
 from media_bridge.level import SILENCE_DBFS, level_dbfs
 
-SAMPLES_PER_MS = 8
-FRAME_SAMPLES = 160
-FRAME_BYTES = 2 * FRAME_SAMPLES
-_SILENCE = bytes(FRAME_BYTES)
-
-_FADE_SAMPLES = 5 * SAMPLES_PER_MS
-_FADE_IN = np.linspace(0.0, 1.0, _FADE_SAMPLES, endpoint=False, dtype=np.float32)
-_FADE_OUT = _FADE_IN[::-1]
+FRAME_MS = 20
+_FADE_MS = 5
 
 # a producer that never looks at room_ms() is stopped here
 _HARD_LIMIT_MS = 120_000
-# slow speech, for a sentence whose length is not known yet: rather a word too few than one too many
-_SAMPLES_PER_CHARACTER = 700
-# from here on scripts are written without spaces
-_FIRST_UNSPACED = 0x2E80
 
 
 class PlayoutOverflowError(MediaError):
@@ -37,38 +29,17 @@ class PlayoutOverflowError(MediaError):
 
 @dataclass(frozen=True, slots=True)
 class PlayoutFrame:
-    """20 ms to send. `level` is its RMS in dBFS; `events` are what became true with it."""
+    """20 ms to send. `level` is its RMS in dBFS; `events` are what became true with it.
+
+    `taken` are the samples of `turn` that were used up for it, as they were put.
+    """
 
     pcm: bytes
     kind: Literal["speech", "silence", "underrun"]
     level: float = SILENCE_DBFS
     events: tuple[PlayoutEvent, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class HeardSentence:
-    """`total_samples` is None while the sentence is still being made."""
-
-    text: str
-    played_samples: int
-    total_samples: int | None
-
-    @property
-    def whole(self) -> bool:
-        """Played to its end. A sentence without sound is whole, and was not heard."""
-        return self.played_samples == self.total_samples
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """What the caller has heard of a turn; `turn` is None before the first one.
-
-    `finished`: the turn had ended and all its sound was played.
-    """
-
-    turn: int | None
-    sentences: tuple[HeardSentence, ...]
-    finished: bool = True
+    turn: int | None = field(default=None, compare=False)
+    taken: bytes = field(default=b"", repr=False, compare=False)
 
 
 @dataclass(slots=True)
@@ -94,11 +65,15 @@ class Playout:
     """The queue between those who make a turn's sound and the 20 ms tick that sends it.
 
     Calls for a turn that is not the open one change nothing and return False. `limit_ms` is what
-    `room_ms` measures against; a single `put` may go beyond it.
+    `room_ms` measures against; a single `put` may go beyond it. All pcm is of `rate`.
     """
 
-    def __init__(self, limit_ms: int = 2000) -> None:
+    def __init__(self, limit_ms: int = 2000, rate: int = 8000) -> None:
         self._limit_ms = limit_ms
+        self._rate = rate
+        self._frame_bytes = 2 * rate * FRAME_MS // 1000
+        self._silence = bytes(self._frame_bytes)
+        self._fade_in = np.linspace(0.0, 1.0, rate * _FADE_MS // 1000, endpoint=False, dtype=np.float32)
         self._turn: int | None = None
         self._open = False
         self._finished = True
@@ -177,9 +152,19 @@ class Playout:
         """Go on with the sample the pause came before."""
         self._voice = _ON_RESUME.get(self._voice, self._voice)
 
-    def flush(self) -> Heard:
-        """Drop what has not been played and close the turn; no PlayoutFinished follows."""
-        heard = self.heard()
+    @property
+    def is_dry(self) -> bool:
+        """In the middle of speech, and its next frame has not come yet."""
+        playing = self._voice in (_Voice.PLAYING, _Voice.RESUMING)
+        return self._open and playing and self._played_samples > 0 and len(self._queue) < self._frame_bytes
+
+    def flush(self, unheard_samples: int = 0) -> Heard:
+        """Drop what has not been played and close the turn; no PlayoutFinished follows.
+
+        `unheard_samples` of what was taken will not be played either.
+        """
+        heard = self.heard(unheard_samples)
+        self._played_samples -= unheard_samples
         self._dropped = self._dropped or not heard.finished
         self._queue.clear()
         self._open = False
@@ -188,26 +173,44 @@ class Playout:
         self._voice = _Voice.PLAYING
         return heard
 
-    def heard(self) -> Heard:
-        """What has gone out of the latest turn, flushed and finished ones included."""
-        finished = not self._open and not self._queue and not self._dropped
-        return Heard(self._turn, tuple(map(self._heard_of, self._sentences)), finished)
+    def heard(self, unheard_samples: int = 0) -> Heard:
+        """What has gone out of the latest turn, flushed and finished ones included.
+
+        `unheard_samples`: so many of those that were taken are still on their way to the caller.
+        """
+        finished = not (self._open or self._queue or self._dropped or unheard_samples)
+        played = self._played_samples - unheard_samples
+        sentences = tuple(self._heard_of(sentence, played) for sentence in self._sentences)
+        return Heard(self._turn, sentences, finished, self._rate)
+
+    def take_back(self, frames: Sequence[PlayoutFrame]) -> None:
+        """These frames, the latest that were taken, never reached the caller: their sound comes next again.
+
+        Nothing of a turn that was flushed comes again.
+        """
+        ours = [frame for frame in frames if frame.turn == self._turn and not self._dropped]
+        pcm = b"".join(frame.taken for frame in ours)
+        self._queue[:0] = pcm
+        self._played_samples -= len(pcm) // 2
+        if any(isinstance(event, PlayoutFinished) for frame in ours for event in frame.events):
+            self._finished = False
 
     # --- the tick
 
     def take(self, now: float) -> PlayoutFrame:
         """The frame to send at `now`. Call it once each 20 ms."""
         if self._turn is None or self._finished:
-            return PlayoutFrame(_SILENCE, "silence")
+            return PlayoutFrame(self._silence, "silence")
         if not self._open and not self._queue:
             self._finished = True
             self._sounding = False
-            return PlayoutFrame(_SILENCE, "silence", events=(PlayoutFinished(self._turn, now),))
+            finished = PlayoutFinished(self._turn, now)
+            return PlayoutFrame(self._silence, "silence", events=(finished,), turn=self._turn)
         if self._voice is _Voice.PAUSING:
             return self._pause_frame()
         if self._voice is _Voice.PAUSED:
-            return PlayoutFrame(_SILENCE, "silence")
-        if self._open and len(self._queue) < FRAME_BYTES:
+            return PlayoutFrame(self._silence, "silence")
+        if self._open and len(self._queue) < self._frame_bytes:
             return self._dry_frame()
         return self._speech_frame(self._turn, now)
 
@@ -215,73 +218,45 @@ class Playout:
         """The next samples fade away and stay in the queue: after the pause they come again in full."""
         self._voice = _Voice.PAUSED
         if not self._sounding:
-            return PlayoutFrame(_SILENCE, "silence")
+            return PlayoutFrame(self._silence, "silence")
         self._sounding = False
-        tail = np.zeros(FRAME_SAMPLES, np.float32)
-        ahead = _samples(self._queue[: 2 * _FADE_SAMPLES])
-        tail[: len(ahead)] = ahead * _FADE_OUT[: len(ahead)]
+        tail = np.zeros(self._frame_bytes // 2, np.float32)
+        ahead = _samples(self._queue[: 2 * len(self._fade_in)])
+        tail[: len(ahead)] = ahead * self._fade_in[::-1][: len(ahead)]
         pcm = _pcm(tail)
         return PlayoutFrame(pcm, "speech", level_dbfs(pcm))
 
     def _dry_frame(self) -> PlayoutFrame:
         self._sounding = False
         if not self._played_samples:
-            return PlayoutFrame(_SILENCE, "silence")
+            return PlayoutFrame(self._silence, "silence")
         self.underruns += 1
-        return PlayoutFrame(_SILENCE, "underrun")
+        return PlayoutFrame(self._silence, "underrun")
 
     def _speech_frame(self, turn: int, now: float) -> PlayoutFrame:
-        pcm = bytes(self._queue[:FRAME_BYTES])
-        del self._queue[:FRAME_BYTES]
+        taken = bytes(self._queue[: self._frame_bytes])
+        del self._queue[: self._frame_bytes]
         events = () if self._played_samples else (PlayoutStarted(turn, now),)
-        self._played_samples += len(pcm) // 2
-        pcm = pcm.ljust(FRAME_BYTES, b"\0")
+        self._played_samples += len(taken) // 2
+        pcm = taken.ljust(self._frame_bytes, b"\0")
         if self._voice is _Voice.RESUMING:
             self._voice = _Voice.PLAYING
             samples = _samples(pcm)
-            samples[:_FADE_SAMPLES] *= _FADE_IN
+            samples[: len(self._fade_in)] *= self._fade_in
             pcm = _pcm(samples)
         self._sounding = True
-        return PlayoutFrame(pcm, "speech", level_dbfs(pcm), events)
+        return PlayoutFrame(pcm, "speech", level_dbfs(pcm), events, turn, taken)
 
     # --- small things
 
     def _queued_ms(self) -> int:
-        return len(self._queue) // 2 // SAMPLES_PER_MS
+        return len(self._queue) // 2 * 1000 // self._rate
 
-    def _heard_of(self, sentence: _Sentence) -> HeardSentence:
+    def _heard_of(self, sentence: _Sentence, played_samples: int) -> HeardSentence:
         end = self._put_samples if sentence.end is None else sentence.end
-        played = min(max(self._played_samples - sentence.start, 0), end - sentence.start)
+        played = min(max(played_samples - sentence.start, 0), end - sentence.start)
         total = None if sentence.end is None else sentence.end - sentence.start
         return HeardSentence(sentence.text, played, total)
-
-
-def heard_text(heard: Heard) -> tuple[str, bool]:
-    """The words the caller has heard, and whether they were cut off.
-
-    Whole words only, as many of a sentence's characters as in proportion of its sound were played.
-    """
-    parts = (_words_of(sentence) for sentence in heard.sentences if sentence.played_samples)
-    cut = not heard.finished or not all(sentence.whole for sentence in heard.sentences)
-    return " ".join(part for part in parts if part), cut
-
-
-def _words_of(sentence: HeardSentence) -> str:
-    text = sentence.text.strip()
-    if sentence.whole:
-        return text
-    total = sentence.total_samples or max(sentence.played_samples + 1, len(text) * _SAMPLES_PER_CHARACTER)
-    end = len(text) * sentence.played_samples // total
-    while end and not _is_boundary(text, end):
-        end -= 1
-    return text[:end].rstrip()
-
-
-def _is_boundary(text: str, index: int) -> bool:
-    """Between the characters before and at `index` no word goes on."""
-    if index >= len(text):
-        return True
-    return text[index].isspace() or ord(text[index - 1]) >= _FIRST_UNSPACED <= ord(text[index])
 
 
 def _samples(pcm: bytes | bytearray) -> np.ndarray[tuple[int], np.dtype[np.float32]]:

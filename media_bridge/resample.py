@@ -52,3 +52,23 @@ class Resampler:
         changed = np.rint(self._filter.process(samples, self._ratio) * _FULL_SCALE)
         self._given += len(changed)
         return bytes(np.clip(changed, -32768, 32767).astype("<i2").tobytes())
+
+
+_HALVER_TAPS = 45
+_HALVER_AT = np.arange(_HALVER_TAPS) - _HALVER_TAPS // 2
+# a windowed sinc: whole up to 3.4 kHz, over 40 dB down from 4.6 kHz on
+_HALVER_FILTER = (np.sinc(_HALVER_AT / 2) * np.hamming(_HALVER_TAPS) / 2).astype(np.float32)
+
+
+class Halver:
+    """16 kHz to 8 kHz at a third of a Resampler's cost; 1.4 ms late. Blocks have an even number of samples."""
+
+    def __init__(self) -> None:
+        self._history = np.zeros(_HALVER_TAPS - 1, np.float32)
+
+    def feed(self, pcm: bytes) -> bytes:
+        """Half as many samples as came in."""
+        samples = np.concatenate([self._history, np.frombuffer(pcm, "<i2").astype(np.float32)])
+        self._history = samples[1 - _HALVER_TAPS :]
+        halved = np.rint(np.convolve(samples, _HALVER_FILTER, "valid")[::2])
+        return bytes(np.clip(halved, -32768, 32767).astype("<i2").tobytes())

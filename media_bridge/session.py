@@ -1,4 +1,4 @@
-"""One call's sound, both ways, on the 20 ms tick.
+"""One call's sound, both ways, on the 20 ms tick, over whichever transport.
 
 Each tick speaks first and hears then, so that nothing the caller sends can keep the bot's stream from going
 on: that stream never pauses from the first tick after `set_peer`, also while the bot is silent, because it
@@ -8,22 +8,24 @@ is what keeps Asterisk from listening to a stranger.
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from dataclasses import asdict
 
 from media_bridge.ear import Ear
 from media_bridge.events import (
     CallerHeard,
+    MediaClosed,
     MediaEvent,
     MediaFailed,
     MediaTimeout,
     PlayoutStarted,
     Utterance,
 )
-from media_bridge.g711 import CODECS
+from media_bridge.heard import Heard
 from media_bridge.pacer import MAX_CATCH_UP, PTIME_S
-from media_bridge.playout import FRAME_BYTES, FRAME_SAMPLES, Heard, Playout
+from media_bridge.playout import Playout
 from media_bridge.settings import MediaSettings
 from media_bridge.stats import MediaStats
-from media_bridge.udp import RtpTransport
+from media_bridge.transport import Offer, Peer, Transport
 from media_bridge.vad import Vad
 
 Tap = Callable[[bytes, bytes], None]
@@ -31,7 +33,6 @@ Tap = Callable[[bytes, bytes], None]
 more.
 """
 
-_SILENCE = bytes(FRAME_BYTES)
 # after a stall of the process the caller's last 300 ms are still heard. Not so when stalls go on, as in a
 # process that has too much to do: then it has to catch up with less, not more
 _HEAR_AGAIN = 15.0
@@ -47,46 +48,47 @@ class MediaSession:
     def __init__(
         self,
         settings: MediaSettings,
-        transport: RtpTransport,
-        port: int,
+        transport: Transport,
         vad: Vad,
         on_event: Callable[[MediaEvent], None],
         clock: Callable[[], float],
         tap: Tap | None = None,
     ) -> None:
-        codec = CODECS[settings.codec]
-        self.codec: str = settings.codec
-        self.advertised = (settings.advertise_host or settings.bind_host, port)
+        self.rate = transport.rate
         self._settings = settings
         self._transport = transport
         self._on_event = on_event
         self._clock = clock
         self._tap = tap
-        self._encode = codec.encode
-        self._silence = codec.encode(_SILENCE)
-        self._ear = Ear(settings, vad)
-        self._playout = Playout()
+        self._silence = bytes(2 * int(self.rate * PTIME_S))
+        self._ear = Ear(settings, vad, self.rate)
+        self._playout = Playout(rate=self.rate)
         self._room = asyncio.Event()
         self._first_packets: dict[int, float] = {}
         # sent in this wake-up, to be heard against the caller
         self._spoken: deque[tuple[bytes, float | None]] = deque(maxlen=MAX_CATCH_UP)
-        self._marker = True
         self._again_left = _HEAR_AGAIN
         self._on_hold = False
         self._watched_since = 0.0
         self._timed_out = False
         self._met = False
+        self._closed = False
         self._skipped = 0
         self._max_late_ms = 0.0
 
     # --- the peer
 
-    def set_peer(self, host: str, port: int) -> None:
-        """The address Asterisk sends from and listens on, from ARI: nothing else is heard.
+    @property
+    def offer(self) -> Offer:
+        """What Asterisk has to be told to make its end."""
+        return self._transport.offer
 
-        Sending begins with the next tick. Raises MediaError if `host` is no IP address of bind_host's family.
+    async def connect(self, peer: Peer) -> None:
+        """Asterisk has made its end: nothing but what comes from there is heard.
+
+        Sending begins with the next tick. Raises MediaError if that end cannot be reached.
         """
-        self._transport.set_peer(host, port)
+        await self._transport.connect(peer)
         self._watched_since = self._clock()
 
     def hold(self, on: bool) -> None:
@@ -98,7 +100,10 @@ class MediaSession:
 
     def start_turn(self, turn: int) -> None:
         """Open a turn; turn numbers only grow. What is left of an earlier one is dropped."""
-        self._playout.start_turn(turn)
+        now = self._clock()
+        on_its_way = self._transport.unheard_samples(now)
+        if self._playout.start_turn(turn) and on_its_way:
+            self._transport.drop(self._playout, now)
         self._room.set()
 
     def begin_sentence(self, turn: int, text: str) -> None:
@@ -106,7 +111,7 @@ class MediaSession:
         self._playout.begin_sentence(turn, text)
 
     async def put(self, turn: int, pcm: bytes) -> bool:
-        """Queue pcm (8 kHz); waits while 2 s or more are queued. False, at once, if the turn is no longer
+        """Queue pcm of `rate`; waits while 2 s or more are queued. False, at once, if the turn is no longer
         open.
         """
         while not self._playout.room_ms() and self._playout.is_open(turn):
@@ -126,6 +131,7 @@ class MediaSession:
     def pause(self) -> None:
         """Be silent from the next tick on; nothing is lost."""
         self._playout.pause()
+        self._transport.take_back(self._playout, self._clock())
 
     def resume(self) -> None:
         """Go on at the sample the pause came before."""
@@ -133,14 +139,15 @@ class MediaSession:
 
     def flush(self) -> Heard:
         """Be silent from the next tick on and close the turn. What has been heard of it."""
-        self._marker = True
-        heard = self._playout.flush()
+        now = self._clock()
+        heard = self._playout.flush(self._transport.unheard_samples(now))
+        self._transport.drop(self._playout, now)
         self._room.set()
         return heard
 
     def heard(self) -> Heard:
-        """What has gone out of the latest turn so far."""
-        return self._playout.heard()
+        """What the caller has heard of the latest turn so far."""
+        return self._playout.heard(self._transport.unheard_samples(self._clock()))
 
     def first_packet_at(self, turn: int) -> float | None:
         """The instant the first packet of this turn's speech was sent; None if none was."""
@@ -157,46 +164,44 @@ class MediaSession:
         return self._ear.so_far()
 
     def stats(self) -> MediaStats:
-        return self._ear.stats(self._transport, self._skipped, self._max_late_ms, self._playout.underruns)
+        return MediaStats(
+            **asdict(self._transport.stats()),
+            underruns=self._playout.underruns,
+            skipped=self._skipped,
+            max_late_ms=self._max_late_ms,
+        )
 
     # --- the tick
 
     def speak(self, due: float, skipped: int) -> None:
         """Send the packet of this tick; `skipped` ticks were left out before it."""
-        self._max_late_ms = max(self._max_late_ms, (self._clock() - due) * 1000)
+        now = self._clock()
+        self._max_late_ms = max(self._max_late_ms, (now - due) * 1000)
         self._skipped += skipped
-        if self._transport.peer is None:
+        if not self._transport.is_up:
             return
-        frame = self._playout.take(due)
-        is_speech = frame.kind == "speech"
-        payload = self._encode(frame.pcm) if is_speech else self._silence
-        # a skipped tick's time has passed: the timestamp says so, the sequence has no hole (RFC 3550
-        # section 5.1)
-        marker = self._marker or skipped > 0
-        self._transport.send(payload, FRAME_SAMPLES, left_out=skipped * FRAME_SAMPLES, marker=marker)
-        self._marker = False
-        self._spoken.append((frame.pcm, frame.level if is_speech else None))
+        for frame in self._transport.speak(self._playout, now, skipped):
+            self._spoken.append((frame.pcm, frame.level if frame.kind == "speech" else None))
+            for event in frame.events:
+                if isinstance(event, PlayoutStarted):
+                    self._first_packets[event.turn] = event.at
+                self._on_event(event)
         if not self._room.is_set() and self._playout.room_ms():
             self._room.set()
-        for event in frame.events:
-            if isinstance(event, PlayoutStarted):
-                self._first_packets[event.turn] = self._clock()
-            self._on_event(event)
 
     def hear(self, due: float, skipped: int) -> None:
         """Take what came since the last tick and listen to the caller's next 20 ms."""
-        packets = self._transport.receive()
-        if self._transport.peer is None:
+        self._transport.receive()
+        if not self._transport.is_up:
+            self._check_closed(due)
             return
-        for packet, arrived in packets:
-            self._ear.put(packet, arrived)
-        if not self._met and self._ear.last_packet_at is not None:
+        if not self._met and self._transport.last_heard_at is not None:
             self._met = True
             self._on_event(CallerHeard(due))
         if skipped:
             self._hear_again(due, skipped)
         self._again_left = min(_HEAR_AGAIN, self._again_left + _HEAR_AGAIN_REFILL)
-        spoken, level = self._spoken.popleft() if self._spoken else (_SILENCE, None)
+        spoken, level = self._spoken.popleft() if self._spoken else (self._silence, None)
         self._hear_frame(due, spoken, level)
         if not skipped:
             self._check_timeout(due)
@@ -214,13 +219,13 @@ class MediaSession:
         again = min(skipped, int(self._again_left))
         self._again_left -= again
         if self._tap is not None and skipped > again:
-            missed = _SILENCE * (skipped - again)
+            missed = self._silence * (skipped - again)
             self._tap(missed, missed)
         for step in range(again, 0, -1):
-            self._hear_frame(due - step * PTIME_S, _SILENCE, None)
+            self._hear_frame(due - step * PTIME_S, self._silence, None)
 
     def _hear_frame(self, at: float, spoken: bytes, level: float | None) -> None:
-        pcm = self._ear.frame(at)
+        pcm = self._transport.frame(at)
         if self._tap is not None:
             self._tap(pcm, spoken)
         if self._on_hold:
@@ -231,8 +236,14 @@ class MediaSession:
     def _check_timeout(self, now: float) -> None:
         if self._on_hold or self._timed_out:
             return
-        heard_at = self._ear.last_packet_at
+        heard_at = self._transport.last_heard_at
         limit_s = self._settings.first_packet_s if heard_at is None else self._settings.media_timeout_s
         if now - max(heard_at or 0.0, self._watched_since) >= limit_s:
             self._timed_out = True
             self._on_event(MediaTimeout(now, "first_packet" if heard_at is None else "stopped"))
+
+    def _check_closed(self, now: float) -> None:
+        reason = self._transport.closed_because
+        if reason is not None and not self._closed:
+            self._closed = True
+            self._on_event(MediaClosed(now, reason))

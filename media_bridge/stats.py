@@ -1,7 +1,7 @@
 """What the media bridge counts: snapshots for metrics and for a call's record."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 LATENESS_BUCKETS_MS = (1, 2, 5, 10, 20, 50, 100, 300, 1000)
 """Upper bounds; a last bucket without a bound holds the rest."""
@@ -33,25 +33,33 @@ class PortStats:
 
 
 @dataclass(frozen=True, slots=True)
-class MediaStats:
-    """One call's sound since it began.
+class TransportStats:
+    """One call's packets, or messages, since it began.
 
-    `dropped` counts datagrams that were not heard, by reason. `lost` never came, `late` came after their
-    turn to be heard, `concealed` is the number of 20 ms frames made up for either. `underruns` are ticks in
-    the middle of the bot's speech for which no sound was there. `skipped` ticks were left out after a stall
-    of the process.
+    `dropped` counts those that were not heard, by reason. `lost` never came, `late` came after their turn to
+    be heard, `concealed` is the number of 20 ms frames made up for either.
     """
 
-    packets_in: int
-    packets_out: int
-    lost: int
-    late: int
-    duplicates: int
-    concealed: int
-    jitter_ms: float
-    underruns: int
-    dropped: Mapping[str, int]
-    send_errors: int
-    receive_errors: int
-    skipped: int
-    max_late_ms: float
+    packets_in: int = 0
+    packets_out: int = 0
+    lost: int = 0
+    late: int = 0
+    duplicates: int = 0
+    concealed: int = 0
+    jitter_ms: float = 0.0
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    send_errors: int = 0
+    receive_errors: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MediaStats(TransportStats):
+    """One call's sound since it began.
+
+    `underruns` are ticks in the middle of the bot's speech for which no sound was there. `skipped` ticks were
+    left out after a stall of the process.
+    """
+
+    underruns: int = 0
+    skipped: int = 0
+    max_late_ms: float = 0.0

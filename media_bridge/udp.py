@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from media_bridge.errors import MediaError, RtpError
+from media_bridge.log_gate import LogGate
 from media_bridge.rtp import RtpPacket, build, parse, sequence_add, timestamp_add
 
 Address = tuple[str, int]
@@ -33,21 +34,6 @@ _OLDEST_S = 10.0
 _log = logging.getLogger(__name__)
 
 
-class LogGate:
-    """At most one log line a second about datagrams, for all calls of the process together."""
-
-    def __init__(self, interval_s: float = 1.0) -> None:
-        self._interval_s = interval_s
-        self._next_at = float("-inf")
-
-    def open(self, now: float) -> bool:
-        """True if a line may be written now; then none may for the next interval."""
-        if now < self._next_at:
-            return False
-        self._next_at = now + self._interval_s
-        return True
-
-
 def _numeric(family: int, host: str, port: int) -> Address:
     """The address spelled as the kernel spells the sources of datagrams. Raises MediaError."""
     try:
@@ -60,7 +46,7 @@ def _numeric(family: int, host: str, port: int) -> Address:
         ) from error
 
 
-class RtpTransport:
+class RtpSocket:
     """Sends and receives the packets of one call on a bound, non-blocking socket that its owner closes.
 
     Nothing is accepted before `set_peer`, and then only what comes from exactly that address and port. Once

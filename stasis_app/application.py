@@ -13,8 +13,9 @@ import aiohttp
 
 from gpu_workers.client import Health, LlmClient, SttClient, TtsClient, health, worker_session
 from gpu_workers.settings import WorkersSettings
+from media_bridge.codecs import WIRE
 from media_bridge.plane import MediaPlane, check_addresses
-from media_bridge.settings import MediaSettings
+from media_bridge.settings import MediaSettings, medium_of
 from media_bridge.turn_end import EndWaits
 from stasis_app.ari.events import StasisStart
 from stasis_app.ari.link import AriLink
@@ -184,7 +185,7 @@ async def run(setup: Setup, stop: asyncio.Event, started: Callable[[], None] = l
 
     Raises AriFailure, MediaError (addresses, no port), WebPortError.
     """
-    check_addresses(setup.media, setup.ari.url)
+    check_addresses(setup.media, setup.ari.url, [profile.media for profile in setup.profiles.values()])
     async with _application(setup) as (application, link):
         started()
         await _first_of(link.run(), stop.wait())
@@ -204,8 +205,11 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
         )
         tts = TtsClient(workers.tts.base_url, api_key=workers.tts.api_key, session=session)
         made_by = f"{workers.tts.base_url} {workers.tts.voice}"
-        phrases = PhraseBook(tts, setup.phrases_dir, made_by)
-        plane = await stack.enter_async_context(MediaPlane(setup.media))
+        phrases = PhraseBook(
+            tts, setup.phrases_dir, made_by, lambda profile: WIRE[medium_of(setup.media, profile.media)].rate
+        )
+        overrides = [profile.media for profile in setup.profiles.values()]
+        plane = await stack.enter_async_context(MediaPlane(setup.media, overrides=overrides))
         group = await stack.enter_async_context(_cancelled_at_exit())
         calls: list[Application] = []
         link = await stack.enter_async_context(

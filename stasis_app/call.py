@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from gpu_workers.client import LlmClient, SttClient, TtsClient
 from gpu_workers.errors import WorkerError
 from media_bridge import events as media
+from media_bridge.heard import Heard, heard_text
 from media_bridge.plane import MediaPlane
-from media_bridge.playout import Heard, heard_text
 from media_bridge.session import MediaSession
+from media_bridge.transport import Offer
 from media_bridge.turn_end import EndWaits
 from stasis_app import conversation as talk
 from stasis_app.ari.errors import AriError, LegFailed
@@ -78,7 +79,7 @@ class Call:
         self._unanswered: dict[int, media.Utterance] = {}
         self._history = History(profile.prompt, profile.examples)
         self._judges: list[asyncio.Task[None]] = []
-        self._heard_at = ""
+        self._offer: Offer | None = None
         self._cause = "normal"
 
     def post(self, event: talk.Event) -> None:
@@ -95,22 +96,21 @@ class Call:
         try:
             async with AsyncExitStack() as stack:
                 session = await stack.enter_async_context(
-                    self._board.plane.open(self.call_id, self._on_media)
+                    self._board.plane.open(self.call_id, self._on_media, override=self._profile.media)
                 )
                 stack.callback(self._stop_timers)
                 inbox = stack.enter_context(link.hub.subscribe(self._start.channel.id))
-                leg = await stack.enter_async_context(
+                await stack.enter_async_context(
                     external_leg(
                         link.ari,
                         link.hub,
                         self._start.channel.id,
                         self.call_id,
-                        session.advertised,
-                        session.codec,
+                        session.offer,
+                        session.connect,
                     )
                 )
-                self._heard_at = "{}:{}".format(*session.advertised)
-                session.set_peer(leg.peer_host, leg.peer_port)
+                self._offer = session.offer
                 async with asyncio.TaskGroup() as group:
                     caller = group.create_task(self._watch_caller(inbox, session))
                     await self._converse(session, group)
@@ -150,17 +150,27 @@ class Call:
                 self.post(talk.PlayoutFinished(turn))
             case media.CallerHeard():
                 self.post(talk.MediaReady())
+            case _:
+                self._on_media_trouble(event)
+
+    def _on_media_trouble(self, event: media.MediaEvent) -> None:
+        match event:
             case media.MediaTimeout(kind="first_packet"):
                 log.warning(
                     "call %s: no sound from the caller: is the phone's microphone muted, or is UDP closed between it "
-                    "and Asterisk, or between Asterisk and %s (media.advertise_host)?",
+                    "and Asterisk%s?",
                     self.call_id,
-                    self._heard_at,
+                    _or_between_asterisk_and_us(self._offer),
                 )
                 self.post(talk.CallerNotHeard())
             case media.MediaTimeout():
                 log.warning("call %s: the caller's sound stopped", self.call_id)
                 self.post(talk.MediaLost("media_timeout"))
+            case media.MediaClosed(reason=reason):
+                # every call's connection closes when its leg is taken down
+                if self._state.phase is not Phase.ENDED:
+                    log.warning("call %s: %s", self.call_id, reason)
+                self.post(talk.MediaLost("media_closed"))
             case media.MediaFailed():
                 self._board.metrics.defects.labels("media").inc()
                 self.post(talk.MediaLost("defect"))
@@ -387,6 +397,12 @@ async def hand_back(board: Switchboard, channel_id: str, reason: str) -> None:
     except AriError as error:
         if not error.gone:
             log.warning("a call could not be handed back to the dialplan: %s", error)
+
+
+def _or_between_asterisk_and_us(offer: Offer | None) -> str:
+    if offer is None or offer.medium.transport != "rtp":
+        return ""
+    return f", or between Asterisk and {offer.host}:{offer.port} (media.advertise_host)"
 
 
 def _verdict(commands: tuple[talk.Command, ...]) -> str:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from gpu_workers.client import Priority, SttClient, Transcript
 from media_bridge.events import Utterance
 
-RATE = 8000
 _PARTIAL_DEADLINE_MS = 1000
-_GAP = bytes(2 * RATE // 5)  # 200 ms of silence between utterances that are read as one
+_GAP_S = 0.2  # of silence between utterances that are read as one
 
 
 class Hearing:
@@ -23,26 +22,28 @@ class Hearing:
     async def words(
         self, utterances: Sequence[Utterance], priority: Priority, deadline_ms: int
     ) -> Transcript:
-        """The words of these utterances, read as one. Raises WorkerError."""
+        """The words of these utterances, all of one rate, read as one. Raises WorkerError."""
         key = tuple((u.number, len(u.pcm)) for u in utterances)
         if key not in self._known:
-            transcript = await self._transcribe(_GAP.join(u.pcm for u in utterances), priority, deadline_ms)
+            rate = utterances[0].rate
+            pcm = bytes(2 * int(rate * _GAP_S)).join(u.pcm for u in utterances)
+            transcript = await self._transcribe(pcm, rate, priority, deadline_ms)
             self._known = {key: transcript}
         return self._known[key]
 
     async def partial(self, utterance: Utterance) -> Transcript:
         """What can be understood of an utterance that goes on. Raises WorkerError."""
-        return await self._transcribe(utterance.pcm, "partial", _PARTIAL_DEADLINE_MS)
+        return await self._transcribe(utterance.pcm, utterance.rate, "partial", _PARTIAL_DEADLINE_MS)
 
     async def has_words(self, utterance: Utterance, deadline_ms: int) -> str:
         """The text of one utterance, for a decision that waits for it. Raises WorkerError."""
         async with asyncio.timeout(deadline_ms / 1000):
             return (await self.words((utterance,), "final", deadline_ms)).text
 
-    async def _transcribe(self, pcm: bytes, priority: Priority, deadline_ms: int) -> Transcript:
+    async def _transcribe(self, pcm: bytes, rate: int, priority: Priority, deadline_ms: int) -> Transcript:
         return await self._stt.transcribe(
             pcm,
-            RATE,
+            rate,
             priority=priority,
             deadline_ms=deadline_ms,
             call_id=self._call_id,

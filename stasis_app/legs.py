@@ -1,13 +1,16 @@
-"""The caller's media: one RTP leg from Asterisk to the bot, in one bridge with the caller.
+"""The caller's media: one leg from Asterisk to the bot, in one bridge with the caller.
 
 The bridge and the leg carry ids of our own, so each step can be undone even when its answer never came.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+
+from media_bridge.errors import MediaError
+from media_bridge.transport import Offer, Peer
 
 from .ari.errors import AriError, AriRefused, LegFailed
 from .ari.events import ENDINGS, StasisStart
@@ -31,10 +34,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A built leg. RTP goes to `peer_host`:`peer_port`, and only what comes from there is Asterisk's."""
+    """A built leg."""
 
-    peer_host: str
-    peer_port: int
     channel_id: str
     bridge_id: str
 
@@ -45,14 +46,15 @@ async def external_leg(
     hub: EventHub,
     caller_channel_id: str,
     call_id: str,
-    media_address: tuple[str, int],
-    codec: str,
+    offer: Offer,
+    connect: Callable[[Peer], Awaitable[None]],
     start_limit_s: float = STASIS_START_S,
 ) -> AsyncIterator[Leg]:
     """Build the leg, answer the caller, and on exit remove leg and bridge. The caller itself is not hung up.
 
-    `media_address`: where Asterisk sends the caller's RTP, reachable from it. `codec`: ulaw, alaw, slin, g722.
-    Raises LegFailed (also when the caller hangs up meanwhile), after undoing whatever was begun; AriRefused.
+    `offer`: what Asterisk is told of the bot's end. `connect` is awaited once Asterisk has made its own, and joins the
+    two; it may raise MediaError. Raises LegFailed (also when the caller hangs up meanwhile), after undoing whatever
+    was begun; AriRefused.
 
     The caller is answered last. No sound can be lost between answer and media, for the media path is complete when
     the phone's line opens; and a leg that fails leaves a caller who was never answered, so that a hang-up with cause
@@ -65,7 +67,7 @@ async def external_leg(
     async with _leg_undone_at_exit(hub, call_id) as begun:
         with hub.subscribe(caller_channel_id, media_id) as events:
             build = _Build(ari, events, call_id, caller_channel_id, begun)
-            leg = await build.run(names, media_address, codec, start_limit_s)
+            leg = await build.run(names, offer, connect, start_limit_s)
         yield leg
 
 
@@ -81,7 +83,9 @@ class _Build:
         self._caller = caller_channel_id
         self._begun = begun
 
-    async def run(self, names: LegNames, media_address: tuple[str, int], codec: str, limit_s: float) -> Leg:
+    async def run(
+        self, names: LegNames, offer: Offer, connect: Callable[[Peer], Awaitable[None]], limit_s: float
+    ) -> Leg:
         ari, bridge_id, media_id = (
             self._ari,
             names.bridge_id(self._call_id),
@@ -92,7 +96,8 @@ class _Build:
             await ari.create_bridge(bridge_id)
             await self._with_caller(ari.add_channel(bridge_id, self._caller))
             self._begun.append(lambda: ari.hangup(media_id))
-            media = await ari.external_media(media_id, *media_address, codec)
+            await self._joined(connect(await ari.external_media(media_id, offer)))
+            # over a websocket the channel enters the app only after it is open
             await self._media_started(media_id, limit_s)
             await ari.add_channel(bridge_id, media_id)
             await self._with_caller(ari.answer(self._caller))
@@ -100,7 +105,14 @@ class _Build:
             raise
         except AriError as error:
             raise LegFailed(self._call_id, str(error)) from error
-        return Leg(media.peer_host, media.peer_port, media_id, bridge_id)
+        return Leg(media_id, bridge_id)
+
+    async def _joined(self, connecting: Awaitable[None]) -> None:
+        try:
+            await connecting
+        except MediaError as error:
+            hung_up = await self._caller_leaves()
+            raise LegFailed(self._call_id, HUNG_UP if hung_up else str(error), caller_gone=hung_up) from error
 
     async def _with_caller(self, request: Coroutine[object, object, None]) -> None:
         try:

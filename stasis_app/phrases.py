@@ -4,7 +4,9 @@ import asyncio
 import hashlib
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from gpu_workers.client import TtsClient
 from gpu_workers.errors import WorkerError
@@ -13,55 +15,70 @@ from stasis_app.settings import Profile
 
 log = logging.getLogger(__name__)
 
-RATE = 8000
 _RETRY_S = 2.0
 
 
-class PhraseBook:
-    """Phrases as 8 kHz pcm by voice and text; the folder outlives the process."""
+class _Phrase(NamedTuple):
+    voice: str | None
+    text: str
+    rate: int
 
-    def __init__(self, tts: TtsClient, directory: Path, made_by: str) -> None:
-        """`made_by` names what the worker speaks with: another model makes other sound."""
+
+class PhraseBook:
+    """Phrases as pcm by voice, text and rate; the folder outlives the process."""
+
+    def __init__(
+        self, tts: TtsClient, directory: Path, made_by: str, rate_of: Callable[[Profile], int]
+    ) -> None:
+        """`made_by` names what the worker speaks with: another model makes other sound. `rate_of`: that of a
+        profile's calls.
+        """
         self._tts = tts
         self._directory = directory
         self._made_by = made_by
-        self._pcm: dict[tuple[str | None, str], bytes] = {}
+        self._rate_of = rate_of
+        self._pcm: dict[_Phrase, bytes] = {}
 
-    def get(self, text: str, voice: str | None) -> bytes | None:
-        """The phrase as pcm, or None while it was never made."""
-        return self._pcm.get((voice, text))
+    def get(self, text: str, voice: str | None, rate: int) -> bytes | None:
+        """The phrase as pcm of `rate`, or None while it was never made."""
+        return self._pcm.get(_Phrase(voice, text, rate))
 
     def knows(self, profile: Profile) -> bool:
         """True when a call with this profile can be greeted and consoled without any worker."""
-        return all((profile.voice, text) in self._pcm for text in _texts(profile))
+        return all(phrase in self._pcm for phrase in self._phrases(profile))
 
     async def learn(self, profiles: list[Profile]) -> None:
         """Read or make every phrase of these profiles; tries again until the TTS worker has made the last one."""
-        wanted = {(profile.voice, text) for profile in profiles for text in _texts(profile)}
-        for voice, text in wanted:
-            pcm = await asyncio.to_thread(_read, self._path(text, voice))
+        wanted = {phrase for profile in profiles for phrase in self._phrases(profile)}
+        for phrase in wanted:
+            pcm = await asyncio.to_thread(_read, self._path(phrase))
             if pcm:
-                self._pcm[voice, text] = pcm
+                self._pcm[phrase] = pcm
         while missing := wanted - self._pcm.keys():
             try:
-                for voice, text in sorted(missing, key=lambda phrase: phrase[1]):
-                    self._pcm[voice, text] = await self._make(text, voice)
+                for phrase in sorted(missing, key=lambda phrase: phrase.text):
+                    self._pcm[phrase] = await self._make(phrase)
             except WorkerError as error:
                 log.info("ready phrases: %s; trying again in %g s", error, _RETRY_S)
                 await asyncio.sleep(_RETRY_S)
 
-    async def _make(self, text: str, voice: str | None) -> bytes:
+    def _phrases(self, profile: Profile) -> list[_Phrase]:
+        rate = self._rate_of(profile)
+        return [_Phrase(profile.voice, text, rate) for text in _texts(profile)]
+
+    async def _make(self, phrase: _Phrase) -> bytes:
         pcm = bytearray()
-        async with self._tts.speak(text, voice=voice, call_id="phrases") as speech:
-            resampler = Resampler(speech.rate, RATE)
+        async with self._tts.speak(phrase.text, voice=phrase.voice, call_id="phrases") as speech:
+            resampler = Resampler(speech.rate, phrase.rate)
             async for chunk in speech:
                 pcm += resampler.feed(chunk)
             pcm += resampler.feed(b"", last=True)
-        await asyncio.to_thread(_write, self._path(text, voice), bytes(pcm))
+        await asyncio.to_thread(_write, self._path(phrase), bytes(pcm))
         return bytes(pcm)
 
-    def _path(self, text: str, voice: str | None) -> Path:
-        name = hashlib.sha256(f"{self._made_by}\0{voice}\0{RATE}\0{text}".encode()).hexdigest()
+    def _path(self, phrase: _Phrase) -> Path:
+        key = "\0".join((self._made_by, str(phrase.voice), str(phrase.rate), phrase.text))
+        name = hashlib.sha256(key.encode()).hexdigest()
         return self._directory / f"{name[:32]}.pcm"
 
 

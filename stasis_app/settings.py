@@ -4,6 +4,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from media_bridge.settings import MediaOverride
+
 Port = Annotated[int, Field(ge=1, le=65535)]
 
 
@@ -73,6 +75,7 @@ class Profile(Settings):
     greeting: str = Field("", description="Said first; empty: the bot waits for the caller.")
     language: str | None = Field(None, description="Spoken language; the STT worker's own if not given.")
     voice: str | None = Field(None, description="A voice of the TTS worker; its own if not given.")
+    media: MediaOverride = MediaOverride()
     phrases: Phrases = Phrases()
     no_input_s: float = Field(8.0, gt=0, description="Silence after which the bot asks, then says goodbye.")
     no_input_prompts: int = Field(2, ge=0, le=5, description="How often it asks before it says goodbye.")

@@ -17,7 +17,7 @@ from media_bridge.resample import Resampler
 from media_bridge.session import MediaSession
 from media_bridge.turn_end import EndWaits, end_wait_ms, expected_answer
 from stasis_app.conversation import GoodbyeWanted, NothingSaid, Saying, TurnFailed
-from stasis_app.hearing import RATE, Hearing
+from stasis_app.hearing import Hearing
 from stasis_app.history import History
 from stasis_app.intents import is_farewell
 from stasis_app.metrics import Metrics, TurnTimes
@@ -89,7 +89,7 @@ async def say_phrase(turn: Turn, text: str, parts: Parts) -> None:
     voice = _Voice(turn, parts)
     turn._released.set()
     try:
-        pcm = parts.phrases.get(text, parts.profile.voice)
+        pcm = parts.phrases.get(text, parts.profile.voice, parts.media.rate)
         if pcm is None:
             async with asyncio.timeout(parts.profile.answer_timeout_s):
                 await voice.speak(text)
@@ -176,7 +176,7 @@ async def _watch(turn: Turn, parts: Parts) -> None:
             async with asyncio.timeout(profile.filler_s):
                 await turn._first_sound.wait()
         except TimeoutError:
-            filler = parts.phrases.get(profile.phrases.filler, profile.voice)
+            filler = parts.phrases.get(profile.phrases.filler, profile.voice, parts.media.rate)
             if filler:
                 await _Voice(turn, parts).play_aside(filler)
         await turn._first_sound.wait()
@@ -216,7 +216,7 @@ class _Voice:
         async with self._parts.tts.speak(
             sentence, voice=self._parts.profile.voice, call_id=self._parts.call_id
         ) as speech:
-            resampler = Resampler(speech.rate, RATE)
+            resampler = Resampler(speech.rate, self._parts.media.rate)
             began = False
             async for chunk in speech:
                 pcm = resampler.feed(chunk)

@@ -8,13 +8,14 @@ are then sent once more. Nothing is repeated after a time limit.
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeVar
 from urllib.parse import quote
 
 import aiohttp
 from yarl import URL
+
+from media_bridge.transport import ConnectsToUs, MediaUrl, Offer, Peer, RtpAddress
 
 from .errors import AriError, AriEventError, AriRefused, AsteriskTooOld
 from .events import Bridge, Channel, parse_bridge, parse_channel
@@ -35,15 +36,6 @@ Query = Mapping[str, str]
 _NOTHING: Query = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class ExternalMedia:
-    """Where Asterisk takes our RTP, and sends the caller's from."""
-
-    channel_id: str
-    peer_host: str
-    peer_port: int
-
-
 class Ari:
     """Raises AriError (AriRefused for 401 and 403) from every method."""
 
@@ -53,7 +45,8 @@ class Ari:
         """`session` carries the login; `url` is Asterisk's HTTP server with its prefix, without /ari."""
         self.app = app
         self._session = session
-        self._base = url.rstrip("/") + "/ari"
+        self._root = url.rstrip("/")
+        self._base = self._root + "/ari"
         self._username = username
         self._timeout_s = timeout_s
 
@@ -110,19 +103,40 @@ class Ari:
             raise AriError(200, "GET", path, "no value in the answer")
         return value
 
-    async def external_media(self, channel_id: str, host: str, port: int, codec: str) -> ExternalMedia:
-        """Make an RTP leg to `host`:`port` under our own `channel_id`. `codec`: ulaw, alaw, slin, g722.
+    async def external_media(self, channel_id: str, offer: Offer) -> Peer:
+        """Make a media channel under our own `channel_id`; returns where its other end is.
 
-        The new channel enters the app by itself and may be bridged only after its own StasisStart.
+        It enters the app by itself, over a websocket only once that is open, and may be bridged only after its
+        own StasisStart.
         """
         path = "/channels/externalMedia"
-        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        ask = {"channelId": channel_id, "app": self.app, "external_host": place, "format": codec}
-        ask |= {"encapsulation": "rtp", "transport": "udp", "connection_type": "client", "direction": "both"}
+        ask = {"channelId": channel_id, "app": self.app, "format": offer.medium.codec, **_end(offer)}
         # not repeated: a second request for a channel id that exists is a bare 500
         answer = await self._call("POST", path, ask, tries=1)
         found = answer.get("channelvars") if isinstance(answer, dict) else None
-        return _media(channel_id, path, found if isinstance(found, dict) else {})
+        return self._peer(offer, path, found if isinstance(found, dict) else {})
+
+    def _peer(self, offer: Offer, path: str, variables: Mapping[str, object]) -> Peer:
+        """Raises AriError when Asterisk does not tell what is needed."""
+        match offer.medium.transport:
+            case "rtp":
+                host, port = (variables.get(f"UNICASTRTP_LOCAL_{name}") for name in ("ADDRESS", "PORT"))
+                if (
+                    isinstance(host, str)
+                    and host
+                    and isinstance(port, str)
+                    and re.fullmatch("[0-9]{1,5}", port)
+                ):
+                    return RtpAddress(host, int(port))
+                wanted = "UNICASTRTP_LOCAL_ADDRESS and _PORT"
+            case "websocket":
+                connection = variables.get("MEDIA_WEBSOCKET_CONNECTION_ID")
+                if isinstance(connection, str) and connection:
+                    return MediaUrl(f"{self._root.replace('http', 'ws', 1)}/media/{_part(connection)}")
+                wanted = "MEDIA_WEBSOCKET_CONNECTION_ID"
+            case "audiosocket":
+                return ConnectsToUs()
+        raise AriError(200, "POST", path, f"no {wanted} in the answer")
 
     async def create_bridge(self, bridge_id: str) -> None:
         """A mixing bridge under our own id; one that exists already is fine."""
@@ -220,11 +234,19 @@ def version_warning(version: str) -> str | None:
     return None
 
 
-def _media(channel_id: str, path: str, variables: Mapping[str, object]) -> ExternalMedia:
-    host, port = variables.get("UNICASTRTP_LOCAL_ADDRESS"), variables.get("UNICASTRTP_LOCAL_PORT")
-    if isinstance(host, str) and host and isinstance(port, str) and re.fullmatch("[0-9]{1,5}", port):
-        return ExternalMedia(channel_id, host, int(port))
-    raise AriError(200, "POST", path, "no UNICASTRTP_LOCAL_ADDRESS and _PORT in the answer")
+def _end(offer: Offer) -> Query:
+    """What externalMedia is asked for, beside the codec."""
+    place = f"[{offer.host}]:{offer.port}" if ":" in offer.host else f"{offer.host}:{offer.port}"
+    match offer.medium.transport:
+        case "rtp":
+            kind = {"encapsulation": "rtp", "transport": "udp", "connection_type": "client"}
+            return kind | {"external_host": place, "direction": "both"}
+        case "websocket":
+            kind = {"encapsulation": "none", "transport": "websocket", "connection_type": "server"}
+            return kind | {"external_host": "INCOMING", "transport_data": "f(json)"}
+        case "audiosocket":
+            kind = {"encapsulation": "audiosocket", "transport": "tcp", "connection_type": "client"}
+            return kind | {"external_host": place, "data": offer.token, "direction": "both"}
 
 
 def _part(value: str) -> str:

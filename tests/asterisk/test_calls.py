@@ -11,8 +11,9 @@ import pytest_asyncio
 
 from caller_phone.phone import Phone
 from caller_phone.script import HangUp, Interrupt, Pause, Say, Step, WaitAnswer, WaitGreeting, run_script
+from media_bridge.settings import MediaSettings, TransportName
 from stasis_app.settings import CallSettings
-from tests.support.bot import PROFILE, nothing_left, running_bot
+from tests.support.bot import MEDIA, PROFILE, nothing_left, running_bot
 from tests.support.fake_workers import FakeWorkers, Fault, fake_workers
 from voicebot.asterisk import AsteriskProcess
 
@@ -20,6 +21,16 @@ pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("
 
 SPEECH = Path(__file__).parent.parent / "data" / "speech"
 QUESTION, SHORT, NO = SPEECH / "price01.wav", SPEECH / "short01.wav", SPEECH / "no01.wav"
+
+
+every_transport = pytest.mark.parametrize("media", ["rtp", "websocket", "audiosocket"], indirect=True)
+
+
+@pytest.fixture
+def media(request: pytest.FixtureRequest) -> MediaSettings:
+    """How the calls of a test go: over RTP, but for those of `every_transport`."""
+    transport: TransportName = getattr(request, "param", "rtp")
+    return MEDIA.model_copy(update={"transport": transport})
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -37,13 +48,17 @@ def own_tasks() -> int:
     return sum("RequestHandler" not in repr(task.get_coro()) for task in asyncio.all_tasks())
 
 
+@every_transport
 async def test_a_question_is_answered(
-    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path, media: MediaSettings
 ) -> None:
     workers.stt.answers = ["How much does the monthly plan cost?"]
     workers.llm.replies = ["Nineteen dollars a month. Do you want it?"]
     transcript = tmp_path / "transcript.jsonl"
-    async with running_bot(asterisk, workers, tmp_path, transcript=transcript) as bot, Phone() as phone:
+    async with (
+        running_bot(asterisk, workers, tmp_path, media=media, transcript=transcript) as bot,
+        Phone() as phone,
+    ):
         async with phone.call(number(asterisk)) as call:
             talk = await run_script(call, [WaitGreeting(), Say(QUESTION), WaitAnswer(), HangUp()])
         await bot.until_idle()
@@ -68,8 +83,9 @@ async def test_a_question_is_answered(
     assert stages["first_packet"] >= stages["decision"]
 
 
+@every_transport
 async def test_an_interruption_stops_the_answer_and_is_answered(
-    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path, media: MediaSettings
 ) -> None:
     workers.stt.answers = [
         "Tell me about your bikes.",
@@ -81,7 +97,10 @@ async def test_an_interruption_stops_the_answer_and_is_answered(
         "What did you mean?",
     ]
     transcript = tmp_path / "transcript.jsonl"
-    async with running_bot(asterisk, workers, tmp_path, transcript=transcript) as bot, Phone() as phone:
+    async with (
+        running_bot(asterisk, workers, tmp_path, media=media, transcript=transcript) as bot,
+        Phone() as phone,
+    ):
         async with phone.call(number(asterisk)) as call:
             steps: list[Step] = [
                 WaitGreeting(),
@@ -105,14 +124,18 @@ async def test_an_interruption_stops_the_answer_and_is_answered(
     assert workers.llm.running == workers.tts.running == 0
 
 
+@every_transport
 async def test_a_cough_over_the_bot_resumes(
-    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path, media: MediaSettings
 ) -> None:
     workers.stt.choose = lambda heard: "Mm-hm." if heard.seconds < 2.0 else "Tell me about your bikes."
     answer = "This is a rather long sentence about very many bikes. "
     workers.llm.replies = [answer]
     transcript = tmp_path / "transcript.jsonl"
-    async with running_bot(asterisk, workers, tmp_path, transcript=transcript) as bot, Phone() as phone:
+    async with (
+        running_bot(asterisk, workers, tmp_path, media=media, transcript=transcript) as bot,
+        Phone() as phone,
+    ):
         async with phone.call(number(asterisk)) as call:
             steps: list[Step] = [
                 WaitGreeting(),
@@ -128,11 +151,12 @@ async def test_a_cough_over_the_bot_resumes(
     assert [(line["bot"], line["cut"]) for line in said[1:2]] == [(answer.strip(), False)]
 
 
+@every_transport
 async def test_silence_is_asked_about_twice_and_then_ended(
-    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path, media: MediaSettings
 ) -> None:
     quick = PROFILE.model_copy(update={"no_input_s": 0.6})
-    async with running_bot(asterisk, workers, tmp_path, profile=quick) as bot, Phone() as phone:
+    async with running_bot(asterisk, workers, tmp_path, media=media, profile=quick) as bot, Phone() as phone:
         async with phone.call(number(asterisk)) as call:
             await call.wait_for_end(30)
             assert call.ended_by_far_end
@@ -194,13 +218,14 @@ async def test_one_call_too_many_goes_back_to_the_dialplan(
         assert await bot.metric("voicebot_calls_refused_total", reason="full") == 1
 
 
+@every_transport
 async def test_fifty_hang_ups_at_random_moments_leave_nothing(
-    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path, media: MediaSettings
 ) -> None:
     chance = random.Random(7)
     workers.llm.token_delay_s = 0.02
     workers.llm.replies = ["One two three four five. Six seven eight nine ten. Eleven twelve."]
-    async with running_bot(asterisk, workers, tmp_path) as bot, Phone() as phone:
+    async with running_bot(asterisk, workers, tmp_path, media=media) as bot, Phone() as phone:
         tasks = own_tasks()
 
         async def one_call(hang_up_s: float) -> None:
@@ -221,11 +246,12 @@ async def test_fifty_hang_ups_at_random_moments_leave_nothing(
         assert own_tasks() <= tasks
 
 
+@every_transport
 async def test_drain_says_goodbye_to_running_calls(
-    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path, media: MediaSettings
 ) -> None:
     async with (
-        running_bot(asterisk, workers, tmp_path) as bot,
+        running_bot(asterisk, workers, tmp_path, media=media) as bot,
         Phone() as phone,
         phone.call(number(asterisk)) as call,
     ):

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from media_bridge.events import PlayoutFinished, PlayoutStarted
-from media_bridge.playout import Heard, HeardSentence, Playout, heard_text
+from media_bridge.heard import Heard, HeardSentence, heard_text
+from media_bridge.playout import Playout
 from tests.support.speech import sound_of
 
 FADE = 40

@@ -20,6 +20,7 @@ from voicebot.asterisk import AsteriskProcess
 
 GREETING = "Hello."
 PROFILE = Profile(prompt="You are a test.", greeting=GREETING, language="en")
+MEDIA = MediaSettings(port_start=31_000, port_end=32_700, port_quarantine_s=0.2, audiosocket_port=32_900)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ async def running_bot(
     *,
     profile: Profile = PROFILE,
     profile_name: str = "default",
-    media: MediaSettings | None = None,
+    media: MediaSettings = MEDIA,
     calls: CallSettings | None = None,
     transcript: Path | None = None,
 ) -> AsyncIterator[Bot]:
@@ -78,7 +79,7 @@ async def running_bot(
     web_port = free_ports(1, SOCK_STREAM)[0]
     setup = Setup(
         ari=AriSettings(url=asterisk.ari_url, username=asterisk.ari_user, password=asterisk.ari_password),
-        media=media or MediaSettings(port_start=31_000, port_end=32_700, port_quarantine_s=0.2),
+        media=media,
         calls=calls or CallSettings(max_calls=60, drain_s=0),
         web=WebSettings(port=web_port),
         workers=WorkersSettings(

@@ -20,11 +20,26 @@ from stasis_app.settings import AriSettings
 APP = "voicebot"
 PASSWORD = "a-password"
 PEER_PORT = 18578
+CONNECTION = "c0ffee"
 OVER = web.AppKey("OVER", asyncio.Event)
 
 Act = Callable[[], Awaitable[web.StreamResponse]]
 Fault = Callable[[web.Request, Act], Awaitable[web.StreamResponse]]
 """Stands in for one answer: may do the real thing (`act`), nothing, or something else."""
+
+
+_MEDIA_VARIABLES = {
+    ("rtp", "udp", "client"): {
+        "UNICASTRTP_LOCAL_ADDRESS": "127.0.0.1",
+        "UNICASTRTP_LOCAL_PORT": str(PEER_PORT),
+    },
+    ("none", "websocket", "server"): {
+        "MEDIA_WEBSOCKET_CONNECTION_ID": CONNECTION,
+        "MEDIA_WEBSOCKET_OPTIMAL_FRAME_SIZE": "640",
+    },
+    ("audiosocket", "tcp", "client"): {},
+}
+"""What Asterisk tells of its end, by encapsulation, transport and connection type."""
 
 
 @dataclass
@@ -203,7 +218,9 @@ class FakeAri:
 
     async def _external_media(self, request: web.Request) -> web.StreamResponse:
         query = request.query
-        assert (query["app"], query["encapsulation"], query["transport"]) == (APP, "rtp", "udp")
+        assert query["app"] == APP
+        kind = query["encapsulation"], query["transport"], query["connection_type"]
+        variables = _MEDIA_VARIABLES[kind]
         channel_id = query["channelId"]
         if channel_id in self.channels:
             return _error(500, "An internal error prevented this request from being handled")
@@ -211,14 +228,25 @@ class FakeAri:
         self.channels[channel_id] = FakeChannel(
             channel_id, name, app_name="AppDial2", app_data="", state="Down"
         )
-        if self.media_start_s is not None and self.media_start_s < 0:
+        if query["transport"] == "websocket":
+            assert query["transport_data"] == "f(json)"
+            self._unopened = channel_id
+        elif self.media_start_s is not None and self.media_start_s < 0:
             self._media_enters(channel_id)
             await asyncio.sleep(-self.media_start_s)
-        elif self.media_start_s is not None:
-            loop = asyncio.get_running_loop()
-            self._timers.append(loop.call_later(self.media_start_s, self._media_enters, channel_id))
-        variables = {"UNICASTRTP_LOCAL_ADDRESS": "127.0.0.1", "UNICASTRTP_LOCAL_PORT": str(PEER_PORT)}
+        else:
+            self._media_enters_soon(channel_id)
         return web.json_response({"id": channel_id, "channelvars": variables})
+
+    def open_websocket(self) -> None:
+        """The bot has opened the media websocket: only now the channel enters the app."""
+        self._media_enters_soon(self._unopened)
+
+    def _media_enters_soon(self, channel_id: str) -> None:
+        if self.media_start_s is not None:
+            loop = asyncio.get_running_loop()
+            delay_s = max(0.0, self.media_start_s)
+            self._timers.append(loop.call_later(delay_s, self._media_enters, channel_id))
 
     def _media_enters(self, channel_id: str) -> None:
         channel = self.channels.get(channel_id)

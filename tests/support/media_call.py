@@ -21,6 +21,7 @@ from media_bridge.plane import MediaPlane
 from media_bridge.rtp import RtpPacket, sequence_distance, timestamp_distance
 from media_bridge.session import MediaSession
 from media_bridge.settings import MediaSettings
+from media_bridge.transport import RtpAddress
 from tests.support.relay import Network
 from tests.support.rtp_peer import FRAME_BYTES, RtpPeer
 
@@ -87,6 +88,11 @@ class Call:
         return done
 
 
+def address_of(session: MediaSession) -> tuple[str, int]:
+    """Where Asterisk is told to send."""
+    return session.offer.host, session.offer.port
+
+
 @asynccontextmanager
 async def one_call(settings: MediaSettings = SETTINGS, spare_calls: int = 1) -> AsyncIterator[Call]:
     async with MediaPlane(settings, spare_calls) as plane, call_on(plane) as call:
@@ -105,9 +111,9 @@ async def call_on(plane: MediaPlane, *, knows_peer: bool = True) -> AsyncIterato
                 events.append(event)
 
         async with plane.open("call-1", note, lambda caller, _bot: tapped.append(caller)) as session:
-            peer.talk_to(session.advertised)
+            peer.talk_to(address_of(session))
             if knows_peer:
-                session.set_peer(*peer.address)
+                await session.connect(RtpAddress(*peer.address))
             # off the grid, so that no packet is sent at the very instant of a tick
             await asyncio.sleep(0.007)
             yield Call(session, peer, events, tapped)

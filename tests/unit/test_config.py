@@ -243,6 +243,27 @@ class TestKeysThatMustAgree:
                 "workers.llm.api_key: is missing, and 0.0.0.0 can be reached",
             ),
             ("ari: {url: 'http://[::1'}", "ari.url: is no address"),
+            (
+                "media: {codec: slin16}",
+                "media.codec: slin16 does not go over rtp: write ulaw or alaw or slin or g722, or set transport to"
+                " websocket or audiosocket, which carries it",
+            ),
+            (
+                "media: {transport: audiosocket, codec: ulaw}",
+                "media.codec: ulaw does not go over audiosocket",
+            ),
+            (
+                "profiles: {default: {prompt: x, media: {transport: websocket, codec: g722}}}",
+                "profiles.default.media.codec: g722 does not go over websocket",
+            ),
+            (
+                "profiles: {default: {prompt: x, media: {codec: slin16}}}",
+                "profiles.default.media.codec: slin16 does not go over rtp",
+            ),
+            (
+                "media: {transport: audiosocket, audiosocket_port: 8080}",
+                "media.audiosocket_port: 8080 is also web.port",
+            ),
         ],
     )
     def test_a_contradiction(self, text: str, message: str) -> None:
@@ -261,6 +282,11 @@ class TestKeysThatMustAgree:
             "workers: {tts: {host: 10.0.0.1, api_key: s}}",
             "web: {port: 8101, host: 10.0.0.1}",  # another address
             "media: {bind_host: 0.0.0.0, advertise_host: 10.0.0.9}",
+            "media: {transport: websocket, bind_host: 0.0.0.0}",  # opened from here
+            "media: {transport: audiosocket}\nprofiles: {default: {prompt: x, media: {codec: slin}}}",
+            "media: {codec: alaw}\nprofiles: {default: {prompt: x, media: {transport: websocket}}}",
+            "media: {audiosocket_port: 8080}",  # nobody listens
+            "media: {transport: websocket, port_start: 30000, port_end: 30001}",  # no port is used
             "media: {port_start: 20000, port_end: 20038}",  # 20 even ports for 20 calls
         ],
     )

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from media_bridge.events import PlayoutFinished, PlayoutStarted
-from media_bridge.playout import Heard, HeardSentence, Playout, PlayoutFrame, PlayoutOverflowError, heard_text
+from media_bridge.heard import Heard, HeardSentence, heard_text
+from media_bridge.playout import Playout, PlayoutFrame, PlayoutOverflowError
 from tests.support.speech import pcm_of, sound_of, tone
 
 SILENCE = bytes(320)

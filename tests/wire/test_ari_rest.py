@@ -8,11 +8,15 @@ import pytest
 from aiohttp import web
 from pydantic import SecretStr
 
+from media_bridge.settings import Medium
+from media_bridge.transport import ConnectsToUs, MediaUrl, Offer, Peer, RtpAddress
 from stasis_app.ari.errors import AriError, AriRefused
 from stasis_app.ari.link import AriLink
-from stasis_app.ari.rest import Ari, ExternalMedia
+from stasis_app.ari.rest import Ari
 from stasis_app.settings import AriSettings
 from tests.support.fake_ari import PASSWORD, Act, FakeAri, acts_and_drops, answers, hangs
+
+OFFER = Offer(Medium("rtp", "ulaw"), "127.0.0.1", 4000)
 
 
 @asynccontextmanager
@@ -27,8 +31,7 @@ async def test_a_call_is_driven_end_to_end() -> None:
         assert await rest.version() == "22.10.1"
         await rest.answer(caller)
         await rest.create_bridge("vb-bot-c1")
-        media = await rest.external_media("vb-bot-c1-media", "127.0.0.1", 4000, "ulaw")
-        assert media == ExternalMedia("vb-bot-c1-media", "127.0.0.1", 18578)
+        assert await rest.external_media("vb-bot-c1-media", OFFER) == RtpAddress("127.0.0.1", 18578)
         await rest.add_channel("vb-bot-c1", caller)
         assert [channel.id for channel in await rest.list_channels()] == [caller, "vb-bot-c1-media"]
         assert [bridge.channel_ids for bridge in await rest.list_bridges()] == [(caller,)]
@@ -37,6 +40,44 @@ async def test_a_call_is_driven_end_to_end() -> None:
         await rest.hangup(caller, cause=34)
         assert fake.causes == {"vb-bot-c1-media": "16", caller: "34"}
         assert (fake.channels, fake.bridges) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    ("offer", "asked", "peer"),
+    [
+        (
+            Offer(Medium("rtp", "g722"), "::1", 4000),
+            {"external_host": "[::1]:4000", "format": "g722", "encapsulation": "rtp"},
+            RtpAddress("127.0.0.1", 18578),
+        ),
+        (
+            Offer(Medium("websocket", "slin16")),
+            {"external_host": "INCOMING", "format": "slin16", "connection_type": "server"},
+            MediaUrl("ws://127.0.0.1:PORT/media/c0ffee"),
+        ),
+        (
+            Offer(Medium("audiosocket", "slin"), "192.0.2.7", 9092, "a-uuid"),
+            {"external_host": "192.0.2.7:9092", "format": "slin", "data": "a-uuid"},
+            ConnectsToUs(),
+        ),
+    ],
+)
+async def test_each_transport_is_asked_for_in_its_own_words(
+    offer: Offer, asked: dict[str, str], peer: Peer
+) -> None:
+    seen: dict[str, str] = {}
+
+    async def look(request: web.Request, act: Act) -> web.StreamResponse:
+        seen.update(request.query)
+        return await act()
+
+    async with FakeAri() as fake, ari(fake) as rest:
+        fake.faults["external_media"].append(look)
+        got = await rest.external_media("m", offer)
+        if isinstance(got, MediaUrl):
+            got = MediaUrl(got.url.replace(str(fake.port), "PORT"))
+    assert got == peer
+    assert seen.items() >= asked.items()
 
 
 async def test_deleting_what_is_gone_is_done() -> None:
@@ -95,11 +136,7 @@ async def test_what_may_not_happen_twice_is_asked_once(step: str) -> None:
     async with FakeAri() as fake, ari(fake) as rest:
         fake.caller("1.1")
         fake.faults[step] += [acts_and_drops]
-        ask = (
-            rest.continue_in_dialplan("1.1")
-            if step == "continue"
-            else rest.external_media("m", "::1", 4000, "ulaw")
-        )
+        ask = rest.continue_in_dialplan("1.1") if step == "continue" else rest.external_media("m", OFFER)
         with pytest.raises(AriError, match="connection lost"):
             await ask
         assert fake.steps == [step]
@@ -136,10 +173,20 @@ async def test_answers_that_make_no_sense(text: str) -> None:
         for ask in (
             rest.list_channels(),
             rest.list_bridges(),
-            rest.external_media("m", "127.0.0.1", 4000, "ulaw"),
+            rest.external_media("m", OFFER),
         ):
             with pytest.raises(AriError):
                 await ask
+
+
+async def test_a_media_websocket_without_its_id() -> None:
+    async def fault(_: web.Request, __: Act) -> web.StreamResponse:
+        return web.json_response({"id": "m", "channelvars": {"MEDIA_WEBSOCKET_CONNECTION_ID": ""}})
+
+    async with FakeAri() as fake, ari(fake) as rest:
+        fake.faults["external_media"].append(fault)
+        with pytest.raises(AriError, match="no MEDIA_WEBSOCKET_CONNECTION_ID in the answer"):
+            await rest.external_media("m", Offer(Medium("websocket", "ulaw")))
 
 
 @pytest.mark.parametrize("port", ["", "x", "123456", 18578, None])
@@ -151,7 +198,7 @@ async def test_a_media_port_that_is_none(port: object) -> None:
     async with FakeAri() as fake, ari(fake) as rest:
         fake.faults["external_media"].append(fault)
         with pytest.raises(AriError, match="no UNICASTRTP_LOCAL_ADDRESS and _PORT"):
-            await rest.external_media("m", "127.0.0.1", 4000, "ulaw")
+            await rest.external_media("m", OFFER)
 
 
 async def test_ids_are_quoted() -> None:

@@ -2,20 +2,24 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from media_bridge.errors import MediaError
+from media_bridge.settings import CODECS_OF, Medium, TransportName
+from media_bridge.transport import ConnectsToUs, MediaUrl, Offer, Peer, RtpAddress
 from stasis_app.ari.errors import LegFailed
 from stasis_app.ari.events import StasisStart
 from stasis_app.ari.link import AriLink
 from stasis_app.legs import Leg, external_leg
 from tests.support.fake_ari import (
+    CONNECTION,
     PEER_PORT,
     Act,
     FakeAri,
@@ -32,6 +36,7 @@ from tests.support.fake_ari import (
 CALLER = "1700000000.1"
 MEDIA, BRIDGE = "vb-bot-c1-media", "vb-bot-c1"
 BUILDING = ("create_bridge", "add_channel", "external_media", "add_channel", "answer")
+TRANSPORTS: list[TransportName] = ["rtp", "websocket", "audiosocket"]
 EXAMPLES = settings(max_examples=25, deadline=None)
 
 
@@ -40,10 +45,20 @@ class Rig:
     fake: FakeAri
     link: AriLink
     calls: list[StasisStart]
+    transport: TransportName = "rtp"
+    peers: list[Peer] = field(default_factory=list)
+    join: Callable[[Peer], Awaitable[None]] | None = None
 
     def leg(self, start_limit_s: float = 2.0) -> AbstractAsyncContextManager[Leg]:
-        address = ("127.0.0.1", 4000)
-        return external_leg(self.link.ari, self.link.hub, CALLER, "c1", address, "ulaw", start_limit_s)
+        offer = Offer(Medium(self.transport, CODECS_OF[self.transport][0]), "127.0.0.1", 4000, "a-uuid")
+        return external_leg(
+            self.link.ari, self.link.hub, CALLER, "c1", offer, self.join or self.connect, start_limit_s
+        )
+
+    async def connect(self, peer: Peer) -> None:
+        self.peers.append(peer)
+        if self.transport == "websocket":
+            self.fake.open_websocket()
 
     def fault(self, step: int, fault: Fault) -> None:
         """Put a fault on the `step`th request of the building."""
@@ -59,7 +74,9 @@ class Rig:
 
 
 @asynccontextmanager
-async def rig(media_start_s: float | None = 0.0, request_timeout_s: float = 1.0) -> AsyncIterator[Rig]:
+async def rig(
+    media_start_s: float | None = 0.0, request_timeout_s: float = 1.0, transport: TransportName = "rtp"
+) -> AsyncIterator[Rig]:
     """A caller has come in."""
     calls: list[StasisStart] = []
     async with FakeAri(media_start_s) as fake:
@@ -70,7 +87,7 @@ async def rig(media_start_s: float | None = 0.0, request_timeout_s: float = 1.0)
                 await fake.connected()
                 fake.caller(CALLER)
                 await until(lambda: bool(calls))
-                yield Rig(fake, link, calls)
+                yield Rig(fake, link, calls, transport)
             finally:
                 running.cancel()
                 await asyncio.gather(running, return_exceptions=True)
@@ -80,10 +97,18 @@ async def _plain(_: web.Request, act: Act) -> web.StreamResponse:
     return await act()
 
 
-async def test_a_leg_is_one_bridge_with_both_and_nothing_afterwards() -> None:
-    async with rig() as world:
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_leg_is_one_bridge_with_both_and_nothing_afterwards(transport: TransportName) -> None:
+    async with rig(transport=transport) as world:
         async with world.leg() as leg:
-            assert leg == Leg("127.0.0.1", PEER_PORT, MEDIA, BRIDGE)
+            assert leg == Leg(MEDIA, BRIDGE)
+            assert world.peers == [
+                {
+                    "rtp": RtpAddress("127.0.0.1", PEER_PORT),
+                    "websocket": MediaUrl(f"ws://127.0.0.1:{world.fake.port}/media/{CONNECTION}"),
+                    "audiosocket": ConnectsToUs(),
+                }[transport]
+            ]
             assert world.fake.bridges == {BRIDGE: {CALLER, MEDIA}}
             assert world.fake.channels[CALLER].state == "Up"
             assert world.fake.steps[-1] == "answer", "the caller is answered when the media path is complete"
@@ -119,11 +144,16 @@ def test_the_legs_start_may_come_before_or_after_the_answer(
 
 @EXAMPLES
 @given(
-    step=st.integers(0, len(BUILDING) - 1), late=st.booleans(), start_s=st.sampled_from([-0.01, 0.0, 0.03])
+    step=st.integers(0, len(BUILDING) - 1),
+    late=st.booleans(),
+    start_s=st.sampled_from([-0.01, 0.0, 0.03]),
+    transport=st.sampled_from(TRANSPORTS),
 )
-def test_a_hang_up_at_any_step_leaves_nothing(step: int, late: bool, start_s: float) -> None:
+def test_a_hang_up_at_any_step_leaves_nothing(
+    step: int, late: bool, start_s: float, transport: TransportName
+) -> None:
     async def talk() -> None:
-        async with rig(start_s) as world:
+        async with rig(start_s, transport=transport) as world:
             hang_up = (after if late else before)(lambda: world.fake.end(CALLER))
             world.fault(step, hang_up)
             try:
@@ -138,14 +168,33 @@ def test_a_hang_up_at_any_step_leaves_nothing(step: int, late: bool, start_s: fl
 
 @pytest.mark.parametrize("step", range(len(BUILDING)))
 @pytest.mark.parametrize("fault", [answers(500), answers(422, "x"), hangs, acts_and_hangs, acts_and_drops])
-async def test_a_fault_at_any_step_leaves_nothing(step: int, fault: Fault) -> None:
-    async with rig(request_timeout_s=0.15) as world:
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_fault_at_any_step_leaves_nothing(step: int, fault: Fault, transport: TransportName) -> None:
+    async with rig(request_timeout_s=0.15, transport=transport) as world:
         world.fault(step, fault)
         try:
             async with world.leg():
                 assert fault is acts_and_drops and BUILDING[step] != "external_media", "was safely sent again"
         except LegFailed as failed:
             assert str(failed).startswith("call c1: ")
+        world.assert_nothing_left()
+
+
+@pytest.mark.parametrize("hangs_up", [False, True])
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_ends_that_cannot_be_joined_leave_nothing(transport: TransportName, hangs_up: bool) -> None:
+    async with rig(transport=transport) as world:
+
+        async def fail(_: Peer) -> None:
+            if hangs_up:
+                world.fake.end(CALLER)
+            raise MediaError("no way to Asterisk")
+
+        world.join = fail
+        with pytest.raises(LegFailed, match="the caller hung up" if hangs_up else "no way to") as failed:
+            async with world.leg():
+                pass
+        assert failed.value.caller_gone is hangs_up
         world.assert_nothing_left()
 
 

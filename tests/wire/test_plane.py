@@ -17,7 +17,7 @@ class TestPlane:
     def test_the_address_asterisk_is_told(self, virtual_time: RunVirtual) -> None:
         async def main(settings: MediaSettings) -> tuple[str, int]:
             async with MediaPlane(settings) as plane, plane.open("call", lambda _event: None) as session:
-                return session.advertised
+                return session.offer.host, session.offer.port
 
         assert virtual_time(main(SETTINGS))[0] == "127.0.0.1"
         outside = SETTINGS.model_copy(update={"advertise_host": "192.0.2.7"})

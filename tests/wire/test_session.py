@@ -19,10 +19,12 @@ from media_bridge.g711 import CODECS
 from media_bridge.pacer import MAX_CATCH_UP
 from media_bridge.plane import MediaPlane
 from media_bridge.rtp import RtpPacket, timestamp_distance
-from media_bridge.settings import MediaSettings
+from media_bridge.settings import Codec
+from media_bridge.transport import RtpAddress
 from tests.support.media_call import (
     SETTINGS,
     ULAW,
+    address_of,
     call_on,
     kinds,
     one_call,
@@ -61,7 +63,7 @@ class TestSteadySending:
                 await asyncio.sleep(1.0)
                 assert call.session.stats().packets_out == 0
                 assert call.events == []
-                call.session.set_peer(*call.peer.address)
+                await call.session.connect(RtpAddress(*call.peer.address))
                 await asyncio.sleep(0.2)
                 assert call.session.heard().sentences[0].whole
                 return settle(call.peer, call.session.stats().packets_out)
@@ -108,19 +110,18 @@ class TestSteadySending:
             assert burst <= MAX_CATCH_UP + 1
 
     @pytest.mark.parametrize("codec", ["alaw", "slin"])
-    def test_other_codecs(self, virtual_time: RunVirtual, codec: str) -> None:
-        settings = MediaSettings.model_validate({**SETTINGS.model_dump(), "codec": codec})
+    def test_other_codecs(self, virtual_time: RunVirtual, codec: Codec) -> None:
+        settings = SETTINGS.model_copy(update={"codec": codec})
 
         async def main() -> list[RtpPacket]:
             async with one_call(settings) as call:
-                assert call.session.codec == codec
                 await call.bot_says(1, tone(0.1))
                 await asyncio.sleep(0.1)
                 return settle(call.peer, call.session.stats().packets_out)
 
         packets = virtual_time(main())
-        assert packets[1].payload == CODECS[settings.codec].encode(tone(0.02))
-        assert {packet.payload_type for packet in packets} == {CODECS[settings.codec].payload_type}
+        assert packets[1].payload == CODECS[codec].encode(tone(0.02))
+        assert {packet.payload_type for packet in packets} == {CODECS[codec].payload_type}
         assert set(steps(packets)) == {(1, 160)}
 
 
@@ -293,7 +294,7 @@ class TestFences:
             async with MediaPlane(SETTINGS) as plane, call_on(plane) as healthy:
                 with RtpPeer() as peer:
                     async with plane.open("broken", events.append, broken) as session:
-                        session.set_peer(*peer.address)
+                        await session.connect(RtpAddress(*peer.address))
                         await asyncio.sleep(1.0)
                         assert session.stats().packets_out >= 49
                 assert healthy.session.stats().packets_out >= 49
@@ -312,8 +313,8 @@ class TestTheFirstPacket:
             events: list[MediaEvent] = []
             with RtpPeer() as peer:
                 async with MediaPlane(SETTINGS) as plane, plane.open("met", events.append) as session:
-                    session.set_peer(*peer.address)
-                    peer.talk_to(session.advertised)
+                    await session.connect(RtpAddress(*peer.address))
+                    peer.talk_to(address_of(session))
                     await asyncio.sleep(0.1)
                     before = list(events)
                     for _ in range(5):

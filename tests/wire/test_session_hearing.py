@@ -20,10 +20,12 @@ from media_bridge.events import (
 )
 from media_bridge.plane import MediaPlane
 from media_bridge.ports import NoPortError
+from media_bridge.transport import RtpAddress
 from tests.support.media_call import (
     SETTINGS,
     ULAW,
     Call,
+    address_of,
     call_on,
     energy,
     kinds,
@@ -141,9 +143,9 @@ class TestTheCallersVoice:
                 async with plane.open(
                     "c", lambda _event: None, lambda caller, _bot: heard.append(caller)
                 ) as session:
-                    relay.join(left=peer.address, right=session.advertised)
+                    relay.join(left=peer.address, right=address_of(session))
                     peer.talk_to(relay.left)
-                    session.set_peer(*relay.right)
+                    await session.connect(RtpAddress(*relay.right))
                     done = peer.play(tone(2.0))
                     await until(done.is_set)
                     await asyncio.sleep(0.2)
@@ -191,7 +193,7 @@ class TestStrangers:
         async def main() -> None:
             async with one_call() as call:
                 with RtpPeer() as stranger:
-                    stranger.talk_to(call.session.advertised)
+                    stranger.talk_to(address_of(call.session))
                     # it has guessed every number
                     stranger.sequence, stranger.timestamp, stranger.ssrc = (
                         call.peer.sequence,
@@ -216,7 +218,7 @@ class TestStrangers:
         sent = [0]
 
         async with MediaPlane(SETTINGS) as plane, call_on(plane) as call, call_on(plane) as young:
-            targets = [call.session.advertised, young.session.advertised]
+            targets = [address_of(call.session), address_of(young.session)]
 
             def flood() -> None:
                 with RtpPeer() as stranger:
@@ -254,9 +256,9 @@ class TestStrangers:
             async with MediaPlane(settings) as plane:
                 async with call_on(plane) as old:
                     await old.say(tone(0.5))
-                    port = old.session.advertised[1]
+                    port = address_of(old.session)[1]
                     with RtpPeer() as late:
-                        late.talk_to(old.session.advertised)
+                        late.talk_to(address_of(old.session))
                 # the old peer is closed; whoever still sends there is as good
                 with RtpPeer() as late:
                     late.talk_to(("127.0.0.1", port))
@@ -266,7 +268,7 @@ class TestStrangers:
                             pass
                     await ghost.say(tone(4.2))
                     async with call_on(plane) as new:
-                        assert new.session.advertised[1] == port
+                        assert address_of(new.session)[1] == port
                         async with asyncio.TaskGroup() as tasks:
                             tasks.create_task(ghost.say(tone(1.0)))
                             tasks.create_task(new.say(silence(1.0)))

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from media_bridge.errors import MediaError
+from media_bridge.log_gate import LogGate
 from media_bridge.rtp import RtpPacket, build, parse
-from media_bridge.udp import LogGate, RtpTransport
+from media_bridge.udp import RtpSocket
 from tests.support.relay import Impairment, Network
 
 HOST = "127.0.0.1"
@@ -47,24 +48,24 @@ def bot() -> Iterator[socket.socket]:
 
 
 @pytest.fixture
-def transport(bot: socket.socket) -> RtpTransport:
-    return RtpTransport("call-1", bot, 0, LogGate(), time.monotonic)
+def transport(bot: socket.socket) -> RtpSocket:
+    return RtpSocket("call-1", bot, 0, LogGate(), time.monotonic)
 
 
-def sequences(transport: RtpTransport) -> list[int]:
+def sequences(transport: RtpSocket) -> list[int]:
     return [packet.sequence for packet, _arrived in transport.receive()]
 
 
 class TestReceiving:
     def test_nothing_is_heard_before_the_peer_is_known(
-        self, transport: RtpTransport, bot: socket.socket, peer: socket.socket
+        self, transport: RtpSocket, bot: socket.socket, peer: socket.socket
     ) -> None:
         peer.sendto(packet(1), bot.getsockname())
         assert sequences(transport) == []
         assert transport.dropped == {"no_peer": 1}
 
     def test_another_port_of_the_same_host_is_not_heard(
-        self, transport: RtpTransport, bot: socket.socket, peer: socket.socket, stranger: socket.socket
+        self, transport: RtpSocket, bot: socket.socket, peer: socket.socket, stranger: socket.socket
     ) -> None:
         transport.set_peer(*peer.getsockname())
         stranger.sendto(packet(1), bot.getsockname())
@@ -74,7 +75,7 @@ class TestReceiving:
         assert sequences(transport) == [2]
 
     def test_once_the_peer_was_heard_the_kernel_turns_strangers_away(
-        self, transport: RtpTransport, bot: socket.socket, peer: socket.socket, stranger: socket.socket
+        self, transport: RtpSocket, bot: socket.socket, peer: socket.socket, stranger: socket.socket
     ) -> None:
         transport.set_peer(*peer.getsockname())
         peer.sendto(packet(1), bot.getsockname())
@@ -87,7 +88,7 @@ class TestReceiving:
         assert not transport.dropped
 
     def test_another_address_is_not_heard(
-        self, transport: RtpTransport, bot: socket.socket, peer: socket.socket
+        self, transport: RtpSocket, bot: socket.socket, peer: socket.socket
     ) -> None:
         transport.set_peer(*peer.getsockname())
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
@@ -107,7 +108,7 @@ class TestReceiving:
         ],
     )
     def test_what_is_no_packet_is_counted_by_reason(
-        self, transport: RtpTransport, bot: socket.socket, peer: socket.socket, datagram: bytes, why: str
+        self, transport: RtpSocket, bot: socket.socket, peer: socket.socket, datagram: bytes, why: str
     ) -> None:
         transport.set_peer(*peer.getsockname())
         peer.sendto(datagram, bot.getsockname())
@@ -116,7 +117,7 @@ class TestReceiving:
         assert transport.dropped == {why: 1}
 
     def test_packets_carry_the_instant_they_arrived_not_the_one_they_were_read(
-        self, transport: RtpTransport, bot: socket.socket, peer: socket.socket
+        self, transport: RtpSocket, bot: socket.socket, peer: socket.socket
     ) -> None:
         transport.set_peer(*peer.getsockname())
         for sequence in range(3):
@@ -129,7 +130,7 @@ class TestReceiving:
 
     def test_a_flood_writes_one_line(
         self,
-        transport: RtpTransport,
+        transport: RtpSocket,
         bot: socket.socket,
         peer: socket.socket,
         stranger: socket.socket,
@@ -145,7 +146,7 @@ class TestReceiving:
         assert len(caplog.records) == 1
         assert "address translation" in caplog.text
 
-    def test_one_tick_reads_only_so_much(self, transport: RtpTransport, bot: socket.socket) -> None:
+    def test_one_tick_reads_only_so_much(self, transport: RtpSocket, bot: socket.socket) -> None:
         with udp_socket() as sender:
             bot.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
             for _ in range(1000):
@@ -155,11 +156,11 @@ class TestReceiving:
 
 
 class TestSending:
-    def test_nothing_is_sent_before_the_peer_is_known(self, transport: RtpTransport) -> None:
+    def test_nothing_is_sent_before_the_peer_is_known(self, transport: RtpSocket) -> None:
         transport.send(ULAW_SILENCE, 160)
         assert transport.packets_out == 0
 
-    def test_numbers_go_on_without_a_hole(self, transport: RtpTransport, peer: socket.socket) -> None:
+    def test_numbers_go_on_without_a_hole(self, transport: RtpSocket, peer: socket.socket) -> None:
         transport.set_peer(*peer.getsockname())
         transport.send(ULAW_SILENCE, 160, marker=True)
         transport.send(ULAW_SILENCE, 160)
@@ -185,7 +186,7 @@ class TestSending:
     ) -> None:
         numbers = set()
         for _ in range(2):
-            transport = RtpTransport("call", bot, 0, LogGate(), time.monotonic)
+            transport = RtpSocket("call", bot, 0, LogGate(), time.monotonic)
             transport.set_peer(*peer.getsockname())
             transport.send(ULAW_SILENCE, 160)
             sent = parse(peer.recv(2048))
@@ -193,7 +194,7 @@ class TestSending:
         assert len(numbers) == 2
 
     def test_a_closed_port_of_the_peer_is_counted_and_sending_goes_on(
-        self, transport: RtpTransport, bot: socket.socket, caplog: pytest.LogCaptureFixture
+        self, transport: RtpSocket, bot: socket.socket, caplog: pytest.LogCaptureFixture
     ) -> None:
         with udp_socket() as gone:
             address = gone.getsockname()
@@ -215,7 +216,7 @@ class TestSending:
             assert parse(back.recv(2048)).payload == ULAW_SILENCE
 
     def test_a_packet_the_system_refuses_is_counted_and_its_number_is_lost(
-        self, transport: RtpTransport, peer: socket.socket
+        self, transport: RtpSocket, peer: socket.socket
     ) -> None:
         transport.set_peer(*peer.getsockname())
         transport.send(ULAW_SILENCE, 160)
@@ -229,23 +230,21 @@ class TestSending:
 
 class TestPeer:
     @pytest.mark.parametrize("host", ["asterisk.example.org", "::1", ""])
-    def test_a_peer_that_cannot_be_one_is_refused(self, transport: RtpTransport, host: str) -> None:
+    def test_a_peer_that_cannot_be_one_is_refused(self, transport: RtpSocket, host: str) -> None:
         with pytest.raises(MediaError, match=r"media\.bind_host is an IPv4 address"):
             transport.set_peer(host, 4000)
 
     def test_ipv6_addresses_match_however_they_are_written(self) -> None:
         with udp_socket("::1", socket.AF_INET6) as bot, udp_socket("::1", socket.AF_INET6) as peer:
             bot.setblocking(False)
-            transport = RtpTransport("call", bot, 0, LogGate(), time.monotonic)
+            transport = RtpSocket("call", bot, 0, LogGate(), time.monotonic)
             transport.set_peer("0:0:0:0:0:0:0:1", peer.getsockname()[1])
             peer.sendto(packet(5), bot.getsockname())
             assert sequences(transport) == [5]
             transport.send(ULAW_SILENCE, 160)
             assert parse(peer.recv(2048)).payload == ULAW_SILENCE
 
-    def test_the_peer_may_move(
-        self, transport: RtpTransport, bot: socket.socket, peer: socket.socket
-    ) -> None:
+    def test_the_peer_may_move(self, transport: RtpSocket, bot: socket.socket, peer: socket.socket) -> None:
         transport.set_peer(*peer.getsockname())
         peer.sendto(packet(1), bot.getsockname())
         assert sequences(transport) == [1]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from gpu_workers.settings import WorkerSettings
+from media_bridge.settings import CODECS_OF, Medium, TransportName, medium_of
 from voicebot.config.model import Config
 from voicebot.config.source import KeyPath, Problem
 
@@ -24,6 +25,7 @@ def check(config: Config) -> Iterator[Finding]:
     yield from _ordered(config)
     yield from _port_ranges(config)
     yield from _ports_used_twice(config)
+    yield from _codecs(config)
     bad_urls = list(_urls(config))
     yield from bad_urls
     if not bad_urls:
@@ -94,7 +96,7 @@ def _port_ranges(config: Config) -> Iterator[Finding]:
     theirs = (("asterisk", "rtp_start"), ("asterisk", "rtp_end"))
     limit = ("calls", "max_calls")
     even = media.port_end // 2 - (media.port_start - 1) // 2
-    if 0 < even < max_calls:
+    if "rtp" in _transports(config) and 0 < even < max_calls:
         yield _finding(
             f"has room for {even} calls, calls.max_calls is {max_calls}: widen it to {2 * max_calls} ports",
             *ours,
@@ -135,12 +137,41 @@ def _ports_used_twice(config: Config) -> Iterator[Finding]:
         for name, worker in worker_parts(config).items()
         if worker.start
     ]
+    if "audiosocket" in _transports(config):
+        listeners.append(
+            (("media", "audiosocket_port"), config.media.bind_host, config.media.audiosocket_port)
+        )
     for index, (path, host, port) in enumerate(listeners):
         for other_path, other_host, other_port in listeners[:index]:
             if port == other_port and (host == other_host or is_any(host) or is_any(other_host)):
                 yield _finding(
                     f"{port} is also {dotted(other_path)}: give one of them another", path, other_path
                 )
+
+
+def _transports(config: Config) -> set[TransportName]:
+    return {medium_of(config.media, profile.media).transport for profile in config.profiles.values()}
+
+
+def _codecs(config: Config) -> Iterator[Finding]:
+    """A codec that its transport does not carry, where it was written."""
+    shared = medium_of(config.media)
+    if not shared.fits:
+        yield _finding(_misfit(shared), ("media", "codec"), ("media", "transport"))
+    for name, profile in config.profiles.items():
+        medium = medium_of(config.media, profile.media)
+        if not medium.fits and (shared.fits or medium != shared):
+            path = ("profiles", name, "media", "codec")
+            yield _finding(_misfit(medium), path, ("profiles", name, "media", "transport"))
+
+
+def _misfit(medium: Medium) -> str:
+    fitting = " or ".join(CODECS_OF[medium.transport])
+    others = " or ".join(name for name, codecs in CODECS_OF.items() if medium.codec in codecs)
+    return (
+        f"{medium.codec} does not go over {medium.transport}: write {fitting}, or set transport to {others},"
+        " which carries it"
+    )
 
 
 def _urls(config: Config) -> Iterator[Finding]:
@@ -164,6 +195,8 @@ def _urls(config: Config) -> Iterator[Finding]:
 
 def _addresses(config: Config) -> Iterator[Finding]:
     media = config.media
+    if _transports(config) == {"websocket"}:
+        return  # opened from here
     bind, advertise, url = ("media", "bind_host"), ("media", "advertise_host"), ("ari", "url")
     if media.advertise_host is not None and is_any(media.advertise_host):
         yield _finding(

@@ -1,0 +1,64 @@
+"""What the caller has heard of a turn: in samples, and in words."""
+
+from dataclasses import dataclass
+
+# slow speech, for a sentence whose length is not known yet: rather a word too few than one too many
+_MS_PER_CHARACTER = 87.5
+# from here on scripts are written without spaces
+_FIRST_UNSPACED = 0x2E80
+
+
+@dataclass(frozen=True, slots=True)
+class HeardSentence:
+    """`total_samples` is None while the sentence is still being made."""
+
+    text: str
+    played_samples: int
+    total_samples: int | None
+
+    @property
+    def whole(self) -> bool:
+        """Played to its end. A sentence without sound is whole, and was not heard."""
+        return self.played_samples == self.total_samples
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What the caller has heard of a turn; `turn` is None before the first one.
+
+    `finished`: the turn had ended and all its sound was played. `rate` is that of the samples.
+    """
+
+    turn: int | None
+    sentences: tuple[HeardSentence, ...]
+    finished: bool = True
+    rate: int = 8000
+
+
+def heard_text(heard: Heard) -> tuple[str, bool]:
+    """The words the caller has heard, and whether they were cut off.
+
+    Whole words only, as many of a sentence's characters as in proportion of its sound were played.
+    """
+    parts = (_words_of(sentence, heard.rate) for sentence in heard.sentences if sentence.played_samples)
+    cut = not heard.finished or not all(sentence.whole for sentence in heard.sentences)
+    return " ".join(part for part in parts if part), cut
+
+
+def _words_of(sentence: HeardSentence, rate: int) -> str:
+    text = sentence.text.strip()
+    if sentence.whole:
+        return text
+    slow = round(len(text) * _MS_PER_CHARACTER * rate / 1000)
+    total = sentence.total_samples or max(sentence.played_samples + 1, slow)
+    end = len(text) * sentence.played_samples // total
+    while end and not _is_boundary(text, end):
+        end -= 1
+    return text[:end].rstrip()
+
+
+def _is_boundary(text: str, index: int) -> bool:
+    """Between the characters before and at `index` no word goes on."""
+    if index >= len(text):
+        return True
+    return text[index].isspace() or ord(text[index - 1]) >= _FIRST_UNSPACED <= ord(text[index])
