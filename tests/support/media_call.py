@@ -35,7 +35,11 @@ def silence(seconds: float) -> bytes:
 
 
 def tone(seconds: float, hertz: float = 440.0, level: float = 0.3) -> bytes:
-    at = np.arange(int(8000 * seconds)) / 8000
+    return tone_at(8000, seconds, hertz, level)
+
+
+def tone_at(rate: int, seconds: float, hertz: float, level: float = 0.3) -> bytes:
+    at = np.arange(int(rate * seconds)) / rate
     return (np.sin(2 * np.pi * hertz * at) * level * 32767).astype("<i2").tobytes()
 
 

@@ -93,3 +93,25 @@ def test_a_call_that_begins_with_losses_begins_with_silence() -> None:
 
 def test_silence_stays_silence() -> None:
     assert not through(np.zeros(1600), {3, 4, 7}).any()
+
+
+@pytest.mark.parametrize("hertz", PITCHES)
+@pytest.mark.parametrize("run", [1, 3, 10])
+def test_at_16_khz_it_does_the_same_in_twice_the_samples(hertz: float, run: int) -> None:
+    narrow, wide = Concealer(), Concealer(16_000)
+    # the same vowel at both rates, without what only the wide one can carry
+    sounds = [
+        sum((tone(hertz * n, 1.0, 4000 / n, rate) for n in range(1, 6)), np.zeros(rate))
+        for rate in (8000, 16_000)
+    ]
+    made = []
+    for concealer, sound, size in ((narrow, sounds[0], 160), (wide, sounds[1], 320)):
+        blocks = [pcm_of(sound[at : at + size]) for at in range(0, len(sound), size)]
+        out = [
+            concealer.lost() if 25 <= number < 25 + run else concealer.good(block)
+            for number, block in enumerate(blocks)
+        ]
+        made.append(sound_of(b"".join(out)))
+    assert len(made[1]) == 2 * len(made[0])
+    error = float(np.mean((made[1][::2] - made[0]) ** 2) / np.mean(sounds[0] ** 2))
+    assert error < 0.02

@@ -1,5 +1,8 @@
 """The bot's voice on its way out."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -285,3 +288,105 @@ def test_a_turn_cut_between_two_sentences_is_cut() -> None:
 
 def test_a_script_without_spaces_is_cut_between_characters() -> None:
     assert heard(HeardSentence("我们九点开门。", 4000, 7000)) == ("我们九点", True)
+
+
+class TestWhatWasNotHeardAfterAll:
+    """Frames that were sent ahead and thrown away before the caller heard them."""
+
+    def test_it_comes_again_and_counts_as_unheard(self) -> None:
+        playout = Playout()
+        playout.start_turn(1)
+        playout.begin_sentence(1, "One two three.")
+        sound = bytes(range(256)) * 10
+        playout.put(1, sound)
+        playout.end_turn(1)
+        taken = [playout.take(0.0) for _ in range(6)]
+        assert playout.heard(unheard_samples=3 * 160).sentences[0].played_samples == 3 * 160
+        playout.take_back(taken[3:])
+        assert playout.heard().sentences[0].played_samples == 3 * 160
+        rest = b"".join(playout.take(0.0).pcm for _ in range(5))
+        assert rest == sound[3 * 320 :]
+        assert playout.heard().sentences[0].whole
+
+    def test_a_turn_that_was_finished_finishes_again(self) -> None:
+        playout = Playout()
+        playout.start_turn(1)
+        playout.put(1, b"ab" * 100)
+        playout.end_turn(1)
+        frames = [playout.take(0.0) for _ in range(2)]
+        assert [type(event) for frame in frames for event in frame.events] == [
+            PlayoutStarted,
+            PlayoutFinished,
+        ]
+        assert not playout.heard(unheard_samples=100).finished
+        playout.take_back(frames)
+        assert not playout.heard().finished
+        again = [playout.take(1.0) for _ in range(2)]
+        assert again == [
+            replace(frame, events=tuple(replace(e, at=1.0) for e in frame.events)) for frame in frames
+        ]
+        assert playout.heard().finished
+
+    def test_a_fade_is_not_part_of_what_comes_again(self) -> None:
+        playout = Playout()
+        playout.start_turn(1)
+        sound = b"\x00\x10" * 160 * 5
+        playout.put(1, sound)
+        playout.take(0.0)
+        playout.pause()
+        faded = playout.take(0.0)
+        playout.take_back([faded])
+        playout.resume()
+        resumed = playout.take(0.0)
+        playout.take_back([resumed])
+        assert playout.take(0.0).pcm == sound[:320]
+
+    def test_nothing_of_a_flushed_turn_comes_again(self) -> None:
+        playout = Playout()
+        playout.start_turn(1)
+        playout.put(1, b"ab" * 1000)
+        taken = [playout.take(0.0) for _ in range(3)]
+        assert playout.flush(unheard_samples=2 * 160) == playout.heard()
+        playout.take_back(taken[1:])
+        assert playout.take(0.0).kind == "silence"
+        playout.start_turn(2)
+        playout.take_back(taken[1:])
+        assert playout.take(0.0).kind == "silence"
+        assert playout.room_ms() == 2000
+
+    def test_it_is_dry_only_in_the_middle_of_speech(self) -> None:
+        playout = Playout()
+        steps: list[Callable[[], object]] = [
+            lambda: playout.start_turn(1),
+            lambda: playout.put(1, bytes(330)),
+            lambda: playout.take(0.0),
+            playout.pause,
+            playout.resume,
+            lambda: playout.end_turn(1),
+        ]
+        dry = []
+        for step in steps:
+            step()
+            dry.append(playout.is_dry)
+        assert dry == [False, False, True, False, True, False]
+
+
+def test_at_16_khz_everything_has_twice_the_samples() -> None:
+    playout = Playout(limit_ms=100, rate=16_000)
+    playout.start_turn(1)
+    playout.begin_sentence(1, "One two.")
+    playout.put(1, b"\x00\x10" * 1600)
+    assert playout.room_ms() == 0
+    frame = playout.take(0.0)
+    assert len(frame.pcm) == 640
+    playout.pause()
+    faded = np.frombuffer(playout.take(0.0).pcm, "<i2")
+    assert faded[0] > faded[40] > faded[78] > faded[79] == faded[80] == 0
+    heard = playout.flush()
+    assert (heard.sentences[0].played_samples, heard.rate) == (320, 16_000)
+
+
+def test_words_of_an_unfinished_sentence_are_counted_by_time_at_any_rate() -> None:
+    for rate in (8000, 16_000):
+        heard = Heard(1, (HeardSentence("One two three four", rate, None),), finished=False, rate=rate)
+        assert heard_text(heard) == ("One two", True)

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from media_bridge.resample import Resampler
+from media_bridge.resample import Halver, Resampler
 from tests.support.speech import Sound, pcm_of, sound_of, tone
 
 
@@ -75,3 +75,22 @@ def test_nothing_may_follow_the_last_block() -> None:
 def test_an_impossible_rate_is_refused(from_rate: int, to_rate: int) -> None:
     with pytest.raises(ValueError, match=str(from_rate)):
         Resampler(from_rate, to_rate)
+
+
+@pytest.mark.parametrize(
+    ("hertz", "kept"), [(300, True), (1000, True), (3400, True), (4700, False), (7000, False)]
+)
+def test_a_halver_keeps_the_phones_band_and_nothing_else(hertz: int, kept: bool) -> None:
+    halver = Halver()
+    sound = pcm_of(tone(hertz, 1, 16_000, 16_000))
+    out = [halver.feed(sound[at : at + 640]) for at in range(0, len(sound), 640)]
+    assert {len(block) for block in out} == {320}
+    power = power_db(sound_of(b"".join(out)))
+    assert abs(power) < 1 if kept else power < -40
+
+
+def test_a_halver_is_less_than_3_ms_late() -> None:
+    click = np.zeros(320)
+    click[0] = 20_000
+    out = np.abs(sound_of(Halver().feed(pcm_of(click))))
+    assert int(out.argmax()) <= 3 * 8
