@@ -50,7 +50,7 @@ def test_events_follow_the_grammar_and_utterances_do_not_overlap(
     last_end = -1.0
     for event in ended:
         utterance = event.utterance
-        assert 0 <= utterance.started < utterance.ended <= event.at + 1e-6
+        assert -1e-6 <= utterance.started < utterance.ended <= event.at + 1e-6
         assert utterance.started >= last_end - 1e-6
         assert len(utterance.pcm) <= 16 * (3000 + 200 + 220)
         assert len(utterance.pcm) % 2 == 0
