@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from caller_phone.phone import Phone
 from caller_phone.script import HangUp, Interrupt, Pause, Say, Step, WaitAnswer, WaitGreeting, run_script
-from media_bridge.settings import MediaSettings, TransportName
+from media_bridge.settings import MediaOverride, MediaSettings, TransportName
 from stasis_app.settings import CallSettings
 from tests.support.bot import MEDIA, PROFILE, nothing_left, running_bot
 from tests.support.fake_workers import FakeWorkers, Fault, fake_workers
@@ -69,6 +69,7 @@ async def test_a_question_is_answered(
     assert [turn.answered for turn in talk.turns] == [True]
     assert talk.packets.missing == 0
     assert set(talk.packets.timestamp_steps) == {160}
+    assert {heard.rate for heard in workers.stt.requests} == {8000 if media.transport == "rtp" else 16_000}
     asked = workers.llm.requests[-1]["messages"]
     assert [message["role"] for message in asked] == ["system", "user", "assistant", "user"]
     assert asked[-1]["content"] == "How much does the monthly plan cost?"
@@ -271,3 +272,39 @@ async def test_an_unknown_profile_is_said_and_handed_back(
             await call.wait_for_end(30)
         assert await bot.metric("voicebot_calls_refused_total", reason="unknown_profile") == 1
     assert "no profile 'default' in voicebot.yaml (there are: other)" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("transport", "channel"), [("websocket", "WebSocket/"), ("audiosocket", "AudioSocket/")]
+)
+async def test_a_profile_may_choose_its_own_way(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path, transport: TransportName, channel: str
+) -> None:
+    profile = PROFILE.model_copy(update={"media": MediaOverride(transport=transport)})
+    async with running_bot(asterisk, workers, tmp_path, profile=profile) as bot, Phone() as phone:
+        async with phone.call(number(asterisk)) as call:
+            await call.wait_for_bot_speech(5)
+            assert channel in await asterisk.cli("core show channels concise")
+        await bot.until_idle()
+        await nothing_left(asterisk)
+
+
+async def test_a_media_connection_that_breaks_ends_the_call(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    media = MEDIA.model_copy(update={"transport": "websocket"})
+    async with (
+        running_bot(asterisk, workers, tmp_path, media=media) as bot,
+        Phone() as phone,
+        phone.call(number(asterisk)) as call,
+    ):
+        await call.wait_for_bot_speech(5)
+        rows = (await asterisk.cli("core show channels concise")).splitlines()
+        (name,) = [row.split("!")[0] for row in rows if row.startswith("WebSocket/")]
+        await asterisk.cli(f"channel request hangup {name}")
+        await call.wait_for_end(5)
+        assert call.ended_by_far_end
+        await bot.until_idle()
+        assert await bot.metric("voicebot_calls_ended_total", cause="media_closed") == 1
+        await nothing_left(asterisk)
+    assert "Asterisk closed the media websocket" in caplog.text

@@ -54,6 +54,8 @@ def test_what_runs_elsewhere_opens_nothing_here() -> None:
         "  stt: {start: false, url: 'http://10.0.0.5:1'}\n  llm: {start: false}\n"
     )
     assert [one.setting for one in listeners(parse(text, "x", {}))] == ["web.port", "workers.tts.port"]
+    one_profile = "profiles: {default: {prompt: x, media: {transport: audiosocket}}}"
+    assert "media.audiosocket_port" in [one.setting for one in listeners(parse(one_profile, "x", {}))]
     assert [one.setting for one in listeners(parse("", "x", {}))] == [
         "web.port",
         "asterisk.sip_port",

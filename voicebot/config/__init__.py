@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import SecretStr, ValidationError
 
 from voicebot.cache import default_cache_dir
-from voicebot.config.checks import check, dotted, worker_parts
+from voicebot.config.checks import check, dotted, transports_in_use, worker_parts
 from voicebot.config.model import AsteriskSettings, Config, LogSettings
 from voicebot.config.problems import translate, without_empty_sections
 from voicebot.config.source import Document, KeyPath, Problem, read
@@ -25,6 +25,7 @@ __all__ = [
     "load",
     "parse",
     "read_text",
+    "transports_in_use",
     "worker_parts",
 ]
 

@@ -96,7 +96,7 @@ def _port_ranges(config: Config) -> Iterator[Finding]:
     theirs = (("asterisk", "rtp_start"), ("asterisk", "rtp_end"))
     limit = ("calls", "max_calls")
     even = media.port_end // 2 - (media.port_start - 1) // 2
-    if "rtp" in _transports(config) and 0 < even < max_calls:
+    if "rtp" in transports_in_use(config) and 0 < even < max_calls:
         yield _finding(
             f"has room for {even} calls, calls.max_calls is {max_calls}: widen it to {2 * max_calls} ports",
             *ours,
@@ -137,7 +137,7 @@ def _ports_used_twice(config: Config) -> Iterator[Finding]:
         for name, worker in worker_parts(config).items()
         if worker.start
     ]
-    if "audiosocket" in _transports(config):
+    if "audiosocket" in transports_in_use(config):
         listeners.append(
             (("media", "audiosocket_port"), config.media.bind_host, config.media.audiosocket_port)
         )
@@ -149,7 +149,8 @@ def _ports_used_twice(config: Config) -> Iterator[Finding]:
                 )
 
 
-def _transports(config: Config) -> set[TransportName]:
+def transports_in_use(config: Config) -> set[TransportName]:
+    """Those that some profile's calls go over."""
     return {medium_of(config.media, profile.media).transport for profile in config.profiles.values()}
 
 
@@ -195,7 +196,7 @@ def _urls(config: Config) -> Iterator[Finding]:
 
 def _addresses(config: Config) -> Iterator[Finding]:
     media = config.media
-    if _transports(config) == {"websocket"}:
+    if transports_in_use(config) == {"websocket"}:
         return  # opened from here
     bind, advertise, url = ("media", "bind_host"), ("media", "advertise_host"), ("ari", "url")
     if media.advertise_host is not None and is_any(media.advertise_host):
