@@ -101,7 +101,7 @@ async def cached_tokens(http: aiohttp.ClientSession, url: str, question: str) ->
 
 
 async def eventually_idle(url: str) -> None:
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {KEY}"}) as http, asyncio.timeout(3):
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {KEY}"}) as http, asyncio.timeout(20):
         while True:
             async with http.get(f"{url}/metrics") as metrics:
                 if "llamacpp:requests_processing 0" in await metrics.text():

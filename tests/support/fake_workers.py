@@ -198,28 +198,36 @@ class FakeToolCall:
 
 
 Reply = str | list[str] | FakeToolCall
+_SSE = {"Content-Type": "text/event-stream"}
 
 
 @dataclass
 class FakeLlm(FakeWorker):
-    """Streams one of `replies` a request, the last one for ever; `choose` overrules them. A list gives the tokens."""
+    """Streams one of `replies` a request, the last one for ever; `choose` overrules them. A list gives the tokens.
+
+    Requests for a single token are reading ahead: they take none of the replies and are kept apart.
+    """
 
     replies: list[Reply] = field(default_factory=lambda: ["Hello. How can I help you?"])
     choose: Callable[[list[dict[str, Any]]], Reply] | None = None
     token_delay_s: float = 0.0
     finish_reason: str = "stop"
+    read_ahead: list[dict[str, Any]] = field(default_factory=list)
     requests: list[dict[str, Any]] = field(default_factory=list)
 
     async def answer(
         self, request: web.Request, body: dict[str, Any], dies_after: int | None
     ) -> web.StreamResponse:
+        if body.get("max_tokens") == 1:
+            self.read_ahead.append(body)
+            reply: Reply = "."
+            return await self.stream(request, _SSE, self._events(reply), dies_after)
         self.requests.append(body)
         if self.choose:
             reply = self.choose(body["messages"])
         else:
             reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
-        headers = {"Content-Type": "text/event-stream"}
-        return await self.stream(request, headers, self._events(reply), dies_after)
+        return await self.stream(request, _SSE, self._events(reply), dies_after)
 
     async def _events(self, reply: Reply) -> AsyncIterator[bytes]:
         for delta in _deltas(reply):
