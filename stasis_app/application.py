@@ -20,10 +20,11 @@ from media_bridge.turn_end import EndWaits
 from stasis_app.ari.events import StasisStart
 from stasis_app.ari.link import AriLink
 from stasis_app.ari.stream import Connected
-from stasis_app.call import Call, Switchboard, hand_back
+from stasis_app.call import Call
 from stasis_app.metrics import Metrics
 from stasis_app.phrases import PhraseBook
 from stasis_app.settings import AriSettings, CallSettings, Profile, WebSettings
+from stasis_app.switchboard import Switchboard
 from stasis_app.transcript import Transcript
 from stasis_app.web import Readiness, web_server
 
@@ -76,7 +77,7 @@ class Application:
         reason = self._refusal(start)
         if reason:
             log.info("a call is handed back to the dialplan: %s", reason)
-            self._group.create_task(hand_back(self._board, start.channel.id, reason))
+            self._group.create_task(self._board.hand_back(start.channel.id, reason))
             return
         profile = self._setup.profiles[_profile_name(start.args)]
         call = Call(start, secrets.token_hex(4), profile, self._board)
@@ -114,7 +115,7 @@ class Application:
         except Exception:
             log.exception("call %s ended by a defect", call.call_id)
             metrics.defects.labels("call").inc()
-            await hand_back(self._board, channel_id, "defect")
+            await self._board.hand_back(channel_id, "defect")
         finally:
             timer.cancel()
             metrics.calls.dec()

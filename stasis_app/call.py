@@ -2,35 +2,27 @@
 
 import asyncio
 import logging
-import time
-from collections.abc import Coroutine
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 
-from gpu_workers.client import LlmClient, SttClient, TtsClient
 from gpu_workers.errors import WorkerError
 from media_bridge import events as media
-from media_bridge.heard import Heard, heard_text
-from media_bridge.plane import MediaPlane
+from media_bridge.heard import Heard
 from media_bridge.session import MediaSession
 from media_bridge.transport import Offer
-from media_bridge.turn_end import EndWaits
 from stasis_app import conversation as talk
 from stasis_app.ari.errors import AriError, LegFailed
 from stasis_app.ari.events import ENDINGS, ChannelHold, ChannelUnhold, StasisStart
 from stasis_app.ari.hub import Subscription
-from stasis_app.ari.link import AriLink
 from stasis_app.conversation import Phase, Saying, State, step
 from stasis_app.hearing import Hearing
 from stasis_app.history import History
 from stasis_app.intents import is_meant
 from stasis_app.legs import external_leg
-from stasis_app.metrics import Metrics
-from stasis_app.phrases import PhraseBook
 from stasis_app.read_ahead import ReadAhead, Reading
 from stasis_app.settings import Profile
-from stasis_app.transcript import Transcript
-from stasis_app.turn import Parts, Turn, answer, say_phrase
+from stasis_app.switchboard import Switchboard
+from stasis_app.turn import Parts
+from stasis_app.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -49,21 +41,6 @@ CLOSING_LIMIT_S = 12.0
 _JUDGE_DEADLINE_MS = 1500
 
 
-@dataclass(frozen=True, slots=True)
-class Switchboard:
-    """What all calls of the process share."""
-
-    link: AriLink
-    plane: MediaPlane
-    stt: SttClient
-    llm: LlmClient
-    tts: TtsClient
-    phrases: PhraseBook
-    metrics: Metrics
-    transcript: Transcript
-    end_waits: EndWaits
-
-
 class Call:
     """`run` takes the call from its StasisStart to its end and leaves nothing behind."""
 
@@ -75,8 +52,6 @@ class Call:
         self._state = State(max_prompts=profile.no_input_prompts)
         self._mailbox: asyncio.Queue[talk.Event] = asyncio.Queue()
         self._timers: dict[type[talk.Event], asyncio.TimerHandle] = {}
-        self._turns: dict[int, tuple[Turn, asyncio.Task[None]]] = {}
-        self._unanswered: dict[int, media.Utterance] = {}
         self._history = History(profile.prompt, profile.examples)
         self._judges: list[asyncio.Task[None]] = []
         self._offer: Offer | None = None
@@ -121,7 +96,7 @@ class Call:
                 return "caller_hung_up"
             log.warning("%s", error)
             self._cause = "media_failed"
-            await self._hand_back("media_failed")
+            await self._board.hand_back(self._start.channel.id, "media_failed")
         return self._cause
 
     async def _watch_caller(self, inbox: Subscription, session: MediaSession) -> None:
@@ -179,6 +154,7 @@ class Call:
 
     async def _converse(self, session: MediaSession, group: asyncio.TaskGroup) -> None:
         parts = self._parts(session)
+        turns = Turns(parts, self._board.transcript, group)
         ahead = ReadAhead(
             Reading(self.call_id, parts.llm, parts.hearing, self._history, session.so_far), group
         )
@@ -202,7 +178,7 @@ class Call:
             if any(isinstance(command, WANT_MODEL) for command in commands):
                 ahead.stop()
             for command in commands:
-                await self._obey(command, parts, group)
+                await self._obey(command, turns, parts, group)
             if self._state.phase is Phase.LISTENING and before is not Phase.LISTENING:
                 ahead.read_talk()
             elif (
@@ -213,8 +189,7 @@ class Call:
         ahead.stop()
         for judge in self._judges:
             judge.cancel()
-        for number in list(self._turns):
-            await self._stop(number)
+        await turns.stop_all()
 
     def _parts(self, session: MediaSession) -> Parts:
         board = self._board
@@ -232,39 +207,36 @@ class Call:
             post=self.post,
         )
 
-    async def _obey(self, command: talk.Command, parts: Parts, group: asyncio.TaskGroup) -> None:
-        session = parts.media
+    async def _obey(
+        self, command: talk.Command, turns: Turns, parts: Parts, group: asyncio.TaskGroup
+    ) -> None:
         match command:
             case talk.Say(turn=number, saying=saying):
-                session.start_turn(number)
-                turn = Turn(number, saying)
-                self._start_turn(turn, say_phrase(turn, self._phrase(saying), parts), group)
+                turns.say(number, saying, self._phrase(saying))
             case talk.Prepare(turn=number, utterance=utterance):
-                turn = Turn(number, Saying.ANSWER, self._to_answer(utterance))
-                self._start_turn(turn, answer(turn, parts, time.monotonic), group)
+                turns.prepare(number, utterance)
             case talk.Release(turn=number, utterance=utterance):
-                session.start_turn(number)
-                self._turns[number][0].release(utterance, time.monotonic(), self._history)
+                turns.release(number, utterance)
+            case talk.Keep(utterance=utterance):
+                turns.keep(utterance)
             case talk.Discard(turn=number):
-                await self._stop(number)
+                await turns.stop(number)
             case talk.Cancel(turn=number):
-                await self._cancel(number, session)
+                await turns.cancel(number)
             case talk.Remember(turn=number):
-                self._remember(number, session)
+                turns.remember(number)
             case talk.PausePlayout():
-                session.pause()
+                parts.media.pause()
             case talk.ResumePlayout():
-                session.resume()
-            case _:
-                await self._obey_aside(command, parts, group)
-
-    async def _obey_aside(self, command: talk.Command, parts: Parts, group: asyncio.TaskGroup) -> None:
-        """The commands that touch no turn: judging, timers, the end."""
-        match command:
+                parts.media.resume()
             case talk.Judge(turn=number, utterance=utterance, over=over):
                 self._judges.append(group.create_task(self._judge(number, utterance, over, parts)))
-            case talk.Keep(utterance=utterance):
-                self._unanswered[utterance.number] = utterance
+            case _:
+                await self._obey_aside(command)
+
+    async def _obey_aside(self, command: talk.Command) -> None:
+        """The commands that touch no turn: timers, the end."""
+        match command:
             case talk.WatchInterruption(turn=number):
                 self._remind(talk.InterruptionLasts(number), INTERRUPTION_LASTS_S)
             case talk.AwaitInput(turn=number):
@@ -295,72 +267,6 @@ class Call:
         asked = over is Phase.SPEAKING and _asks(parts.media.heard())
         self.post(talk.InterruptionJudged(number, utterance, is_meant(text, asked=asked)))
 
-    # --- turns ---
-
-    def _start_turn(self, turn: Turn, work: Coroutine[None, None, None], group: asyncio.TaskGroup) -> None:
-        self._turns[turn.number] = (turn, group.create_task(self._fence(turn, work)))
-
-    async def _fence(self, turn: Turn, work: Coroutine[None, None, None]) -> None:
-        """A defect in a turn costs that turn, not the call."""
-        try:
-            await work
-        except Exception:
-            log.exception("call %s: turn %d ended by a defect", self.call_id, turn.number)
-            self._board.metrics.defects.labels("turn").inc()
-            self.post(talk.TurnFailed(turn.number))
-
-    def _to_answer(self, utterance: media.Utterance) -> tuple[media.Utterance, ...]:
-        """The utterance with those before it that were released but never understood."""
-        return tuple({**self._unanswered, utterance.number: utterance}.values())
-
-    async def _stop(self, number: int) -> Turn | None:
-        turn, task = self._turns.pop(number, (None, None))
-        if task is not None:
-            task.cancel()
-            await asyncio.wait((task,))
-        return turn
-
-    async def _cancel(self, number: int, session: MediaSession) -> None:
-        heard = session.flush()
-        session.resume()
-        turn = await self._stop(number)
-        if turn is None:
-            return
-        if turn.released and turn.caller_text is None:
-            self._unanswered.update({u.number: u for u in turn.utterances})
-        else:
-            self._unanswered.clear()
-        if turn.times.first_packet is None:
-            turn.times.first_packet = session.first_packet_at(number)
-        self._write_down(turn, heard, "cut")
-
-    def _remember(self, number: int, session: MediaSession) -> None:
-        turn, _ = self._turns.pop(number, (None, None))
-        if turn is None:
-            return
-        self._unanswered.clear()
-        turn.times.first_packet = session.first_packet_at(number)
-        self._write_down(turn, session.heard(), "played")
-
-    def _write_down(self, turn: Turn, heard: Heard, end: str) -> None:
-        text, cut = heard_text(heard) if heard.turn == turn.number else ("", True)
-        if not text and not turn.caller_text:
-            return  # noise, or a phrase nobody heard: nothing was said
-        self._history.bot_said(text, cut=cut)
-        board = self._board
-        board.metrics.turns.labels(turn.saying.name.lower(), end).inc()
-        if turn.saying is Saying.ANSWER:
-            board.metrics.observe(turn.times)
-            stages = " ".join(f"{name}={ms}" for name, ms in turn.times.since_speech_end_ms().items())
-            log.info(
-                "call %s turn %d %s, ms after the caller's last sound: %s",
-                self.call_id,
-                turn.number,
-                end,
-                stages,
-            )
-        board.transcript.write(self.call_id, turn, text, cut=cut)
-
     # --- timers and the end ---
 
     def _remind(self, event: talk.Event, delay_s: float) -> None:
@@ -379,24 +285,10 @@ class Call:
         except AriError as error:
             log.warning("call %s: could not hang up: %s", self.call_id, error)
 
-    async def _hand_back(self, reason: str) -> None:
-        await hand_back(self._board, self._start.channel.id, reason)
-
     def _count(self, session: MediaSession) -> None:
         stats = session.stats()
         for kind in ("packets_in", "packets_out", "lost", "late", "concealed", "underruns"):
             self._board.metrics.rtp.labels(kind).inc(getattr(stats, kind))
-
-
-async def hand_back(board: Switchboard, channel_id: str, reason: str) -> None:
-    """Give a call back to the dialplan, with VOICEBOT_REASON for the admin to route on."""
-    board.metrics.calls_refused.labels(reason).inc()
-    try:
-        await board.link.ari.set_variable(channel_id, "VOICEBOT_REASON", reason)
-        await board.link.ari.continue_in_dialplan(channel_id)
-    except AriError as error:
-        if not error.gone:
-            log.warning("a call could not be handed back to the dialplan: %s", error)
 
 
 def _or_between_asterisk_and_us(offer: Offer | None) -> str:

@@ -1,0 +1,38 @@
+"""What all calls of the process share, and the way back into the dialplan."""
+
+import logging
+from dataclasses import dataclass
+
+from gpu_workers.client import LlmClient, SttClient, TtsClient
+from media_bridge.plane import MediaPlane
+from media_bridge.turn_end import EndWaits
+from stasis_app.ari.errors import AriError
+from stasis_app.ari.link import AriLink
+from stasis_app.metrics import Metrics
+from stasis_app.phrases import PhraseBook
+from stasis_app.transcript import Transcript
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Switchboard:
+    link: AriLink
+    plane: MediaPlane
+    stt: SttClient
+    llm: LlmClient
+    tts: TtsClient
+    phrases: PhraseBook
+    metrics: Metrics
+    transcript: Transcript
+    end_waits: EndWaits
+
+    async def hand_back(self, channel_id: str, reason: str) -> None:
+        """Give a call back to the dialplan, with VOICEBOT_REASON for the admin to route on."""
+        self.metrics.calls_refused.labels(reason).inc()
+        try:
+            await self.link.ari.set_variable(channel_id, "VOICEBOT_REASON", reason)
+            await self.link.ari.continue_in_dialplan(channel_id)
+        except AriError as error:
+            if not error.gone:
+                log.warning("a call could not be handed back to the dialplan: %s", error)

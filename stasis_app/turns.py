@@ -1,0 +1,112 @@
+"""The turns of one call that are being made or heard, and what is kept of them."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine
+
+from media_bridge.events import Utterance
+from media_bridge.heard import Heard, heard_text
+from stasis_app.conversation import Saying, TurnFailed
+from stasis_app.transcript import Transcript
+from stasis_app.turn import Parts, Turn, answer, say_phrase
+
+log = logging.getLogger(__name__)
+
+
+class Turns:
+    """Each turn is one task of `group`, from its beginning to `stop`, `cancel` or `remember`."""
+
+    def __init__(self, parts: Parts, transcript: Transcript, group: asyncio.TaskGroup) -> None:
+        self._parts = parts
+        self._transcript = transcript
+        self._group = group
+        self._live: dict[int, tuple[Turn, asyncio.Task[None]]] = {}
+        self._unanswered: dict[int, Utterance] = {}
+
+    def say(self, number: int, saying: Saying, text: str) -> None:
+        """Begin a turn that speaks a ready phrase."""
+        self._parts.media.start_turn(number)
+        turn = Turn(number, saying)
+        self._start(turn, say_phrase(turn, text, self._parts))
+
+    def prepare(self, number: int, utterance: Utterance) -> None:
+        """Begin to answer, together with what was released before and never understood."""
+        utterances = {**self._unanswered, utterance.number: utterance}
+        turn = Turn(number, Saying.ANSWER, tuple(utterances.values()))
+        self._start(turn, answer(turn, self._parts, time.monotonic))
+
+    def release(self, number: int, utterance: Utterance) -> None:
+        """The caller has finished: a prepared turn may be heard and remembered."""
+        self._parts.media.start_turn(number)
+        self._live[number][0].release(utterance, time.monotonic(), self._parts.history)
+
+    def keep(self, utterance: Utterance) -> None:
+        """Its words belong to the next answer."""
+        self._unanswered[utterance.number] = utterance
+
+    async def stop(self, number: int) -> Turn | None:
+        """End the turn's task and wait for that; nothing of the turn is remembered."""
+        turn, task = self._live.pop(number, (None, None))
+        if task is not None:
+            task.cancel()
+            await asyncio.wait((task,))
+        return turn
+
+    async def stop_all(self) -> None:
+        for number in list(self._live):
+            await self.stop(number)
+
+    async def cancel(self, number: int) -> None:
+        """Silence at the next tick, then stop the turn and remember what was heard of it."""
+        media = self._parts.media
+        heard = media.flush()
+        media.resume()
+        turn = await self.stop(number)
+        if turn is None:
+            return
+        if turn.released and turn.caller_text is None:
+            self._unanswered.update({utterance.number: utterance for utterance in turn.utterances})
+        else:
+            self._unanswered.clear()
+        self._write_down(turn, heard, "cut")
+
+    def remember(self, number: int) -> None:
+        """The turn was played to its end."""
+        turn, _ = self._live.pop(number, (None, None))
+        if turn is None:
+            return
+        self._unanswered.clear()
+        self._write_down(turn, self._parts.media.heard(), "played")
+
+    def _start(self, turn: Turn, work: Coroutine[None, None, None]) -> None:
+        self._live[turn.number] = (turn, self._group.create_task(self._fence(turn, work)))
+
+    async def _fence(self, turn: Turn, work: Coroutine[None, None, None]) -> None:
+        """A defect in a turn costs that turn, not the call."""
+        try:
+            await work
+        except Exception:  # the turn fence
+            log.exception("call %s: turn %d ended by a defect", self._parts.call_id, turn.number)
+            self._parts.metrics.defects.labels("turn").inc()
+            self._parts.post(TurnFailed(turn.number))
+
+    def _write_down(self, turn: Turn, heard: Heard, end: str) -> None:
+        text, cut = heard_text(heard) if heard.turn == turn.number else ("", True)
+        if not text and not turn.caller_text:
+            return  # noise, or a phrase nobody heard: nothing was said
+        parts = self._parts
+        turn.times.first_packet = parts.media.first_packet_at(turn.number)
+        parts.history.bot_said(text, cut=cut)
+        parts.metrics.turns.labels(turn.saying.name.lower(), end).inc()
+        if turn.saying is Saying.ANSWER:
+            parts.metrics.observe(turn.times)
+            stages = " ".join(f"{name}={ms}" for name, ms in turn.times.since_speech_end_ms().items())
+            log.info(
+                "call %s turn %d %s, ms after the caller's last sound: %s",
+                parts.call_id,
+                turn.number,
+                end,
+                stages,
+            )
+        self._transcript.write(parts.call_id, turn, text, cut=cut)
