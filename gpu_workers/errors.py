@@ -28,13 +28,16 @@ class WorkerError(GpuWorkersError):
     """A worker, or the way to it, failed a client.
 
     `retryable`: the same request may succeed if it is sent again, here or to another replica.
-    `status` is the HTTP status where there was one.
+    `status` is the HTTP status where there was one. `worker`: stt, llm or tts, where it is known.
     """
 
-    def __init__(self, message: str, retryable: bool = False, status: int | None = None) -> None:
+    def __init__(
+        self, message: str, retryable: bool = False, status: int | None = None, worker: str = "unknown"
+    ) -> None:
         super().__init__(message)
         self.retryable = retryable
         self.status = status
+        self.worker = worker
 
 
 class RequestError(GpuWorkersError):

@@ -17,6 +17,7 @@ from media_bridge.codecs import WIRE
 from media_bridge.plane import MediaPlane, check_addresses
 from media_bridge.settings import MediaSettings, medium_of
 from media_bridge.turn_end import EndWaits
+from stasis_app.ari.errors import AppReplaced, AriError
 from stasis_app.ari.events import StasisStart
 from stasis_app.ari.link import AriLink
 from stasis_app.ari.stream import Connected
@@ -32,6 +33,7 @@ log = logging.getLogger(__name__)
 
 _HEALTH_EVERY_S = 2.0
 _GOODBYE_S = 12.0
+_LOOK_FOR_ENDS_S = 1.0
 _LAG_EVERY_S = 0.25
 _LAG_WINDOW = 20
 
@@ -189,8 +191,31 @@ async def run(setup: Setup, stop: asyncio.Event, started: Callable[[], None] = l
     check_addresses(setup.media, setup.ari.url, [profile.media for profile in setup.profiles.values()])
     async with _application(setup) as (application, link):
         started()
-        await _first_of(link.run(), stop.wait())
-        await application.drain()
+        # events come until the last call has ended: a drain hears hang-ups like any other time
+        events = asyncio.ensure_future(link.run())
+        try:
+            await _first_of(asyncio.shield(events), stop.wait())
+        except AppReplaced:
+            log.warning(
+                "another process took the app over: no new calls, the running ones are brought to their end"
+            )
+            await _first_of(application.drain(), _look_for_ends(link))
+            raise
+        else:
+            await application.drain()
+        finally:
+            events.cancel()
+            await asyncio.wait((events,))
+
+
+async def _look_for_ends(link: AriLink) -> None:
+    """Without events, ask for the calls that have ended."""
+    while True:
+        await asyncio.sleep(_LOOK_FOR_ENDS_S)
+        try:
+            await link.end_calls_gone()
+        except AriError as error:
+            log.warning("could not ask Asterisk which calls have ended: %s", error)
 
 
 @asynccontextmanager
@@ -211,7 +236,6 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
         )
         overrides = [profile.media for profile in setup.profiles.values()]
         plane = await stack.enter_async_context(MediaPlane(setup.media, overrides=overrides))
-        group = await stack.enter_async_context(_cancelled_at_exit())
         calls: list[Application] = []
         link = await stack.enter_async_context(
             AriLink(
@@ -221,6 +245,8 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
                 on_state=lambda state: metrics.ari_connected.set(isinstance(state, Connected)),
             )
         )
+        # inside the link: calls that are cut short still take their legs down and hang up
+        group = await stack.enter_async_context(_cancelled_at_exit())
         board = Switchboard(
             link,
             plane,

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from contextlib import AsyncExitStack
+from types import TracebackType
 
 from gpu_workers.errors import WorkerError
 from media_bridge import events as media
@@ -86,6 +87,7 @@ class Call:
                     )
                 )
                 self._offer = session.offer
+                stack.push_async_exit(self._leave_nobody_behind)
                 async with asyncio.TaskGroup() as group:
                     caller = group.create_task(self._watch_caller(inbox, session))
                     await self._converse(session, group)
@@ -98,6 +100,13 @@ class Call:
             self._cause = "media_failed"
             await self._board.hand_back(self._start.channel.id, "media_failed")
         return self._cause
+
+    async def _leave_nobody_behind(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """When the process ends at once the caller goes on in the dialplan, not on a dead line."""
+        if kind is not None and issubclass(kind, asyncio.CancelledError):
+            await self._board.hand_back(self._start.channel.id, "draining")
 
     async def _watch_caller(self, inbox: Subscription, session: MediaSession) -> None:
         async for event in inbox:

@@ -138,7 +138,7 @@ async def _answer(turn: Turn, parts: Parts, now: Callable[[], float]) -> None:
         async for sentence in sentences:
             await voice.try_to_speak(sentence)
     if not voice.spoke:
-        raise WorkerError("the LLM worker answered nothing", retryable=True)
+        raise WorkerError("the LLM worker answered nothing", retryable=True, worker="llm")
     voice.finish()
 
 
@@ -209,7 +209,7 @@ class _Voice:
                 return
         self._failures += 1
         if self._failures >= _TTS_FAILURES or not self.spoke:
-            raise WorkerError("the TTS worker does not speak", retryable=True)
+            raise WorkerError("the TTS worker does not speak", retryable=True, worker="tts")
 
     async def speak(self, sentence: str) -> None:
         """Raises WorkerError."""
@@ -260,7 +260,7 @@ class _Voice:
 
 def _worker_failed(turn: Turn, parts: Parts, error: BaseException) -> None:
     late = isinstance(error, TimeoutError)
-    parts.metrics.worker_errors.labels("late" if late else "failed").inc()
+    parts.metrics.worker_errors.labels(error.worker if isinstance(error, WorkerError) else "late").inc()
     reason = f"nothing to be heard within {parts.profile.answer_timeout_s:g} s" if late else error
     log.warning(
         "call %s turn %d (%s) failed: %s", parts.call_id, turn.number, turn.saying.name.lower(), reason

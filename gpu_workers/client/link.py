@@ -129,7 +129,7 @@ class WorkerLink:
         text = f"{self._name} worker at {url}: {what}{mend}"
         if self._api_key:
             text = text.replace(self._api_key.get_secret_value(), "***")
-        return WorkerError(text, retryable, status)
+        return WorkerError(text, retryable, status, self._name.lower())
 
 
 class Exchange:

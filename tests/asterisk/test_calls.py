@@ -308,3 +308,39 @@ async def test_a_media_connection_that_breaks_ends_the_call(
         assert await bot.metric("voicebot_calls_ended_total", cause="media_closed") == 1
         await nothing_left(asterisk)
     assert "Asterisk closed the media websocket" in caplog.text
+
+
+async def test_a_hang_up_is_heard_while_draining(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    patient = CallSettings(max_calls=5, drain_s=30)
+    async with (
+        running_bot(asterisk, workers, tmp_path, calls=patient) as bot,
+        Phone() as phone,
+        phone.call(number(asterisk)) as call,
+    ):
+        await call.wait_for_bot_speech(5)
+        bot.stop.set()
+        await asyncio.sleep(0.5)
+        assert (await bot.ready())["parts"]["asterisk"] == "ready"
+        await call.hang_up()
+        async with asyncio.timeout(5):
+            await bot.ended.wait()
+    await nothing_left(asterisk)
+
+
+async def test_a_caller_is_not_left_on_a_dead_line_when_the_process_ends_at_once(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    async with (
+        running_bot(asterisk, workers, tmp_path) as bot,
+        Phone() as phone,
+        phone.call(number(asterisk)) as call,
+    ):
+        await call.wait_for_bot_speech(5)
+        bot.end_at_once()
+        await bot.ended.wait()
+        # the dialplan's fallback speaks, then hangs up
+        await call.wait_for_end(30)
+        assert call.ended_by_far_end
+    await nothing_left(asterisk)

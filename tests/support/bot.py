@@ -1,6 +1,7 @@
 """The real call process in the test's own loop, on a private Asterisk, with workers the test speaks for."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ class Bot:
     web: str
     http: aiohttp.ClientSession
     stop: asyncio.Event
+    ended: asyncio.Event
+    end_at_once: Callable[[], object]
 
     async def ready(self) -> dict[str, Any]:
         async with self.http.get(f"{self.web}/ready") as answer:
@@ -91,17 +94,19 @@ async def running_bot(
         phrases_dir=folder / "phrases",
         transcript=transcript,
     )
-    stop = asyncio.Event()
+    stop, ended = asyncio.Event(), asyncio.Event()
     task = asyncio.create_task(run(setup, stop))
+    task.add_done_callback(lambda _: ended.set())
     async with aiohttp.ClientSession() as http:
-        bot = Bot(f"http://{HOST}:{web_port}", http, stop)
+        bot = Bot(f"http://{HOST}:{web_port}", http, stop, ended, task.cancel)
         try:
             await _web_answers(bot, task)
             await bot.until_ready()
             yield bot
         finally:
             stop.set()
-            await task
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
 
 
 async def _web_answers(bot: Bot, task: asyncio.Task[None]) -> None:
