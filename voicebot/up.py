@@ -64,7 +64,13 @@ class System:
     def table(self) -> str:
         """Each part, its device, its address, ready or why not."""
         asterisk = self.config.asterisk
-        theirs = ("Asterisk", "-", self.config.ari.url, "not ours, see calls")
+        met = "asterisk" not in self.states["calls"].why
+        theirs = (
+            "Asterisk",
+            "-",
+            self.config.ari.url,
+            "connected" if met else f"not connected, see {self.log_directory}/calls.log",
+        )
         ours = (
             "Asterisk",
             "-",

@@ -30,6 +30,7 @@ NO_CIRCUIT = 34
 """Q.850: no circuit available. On a caller not yet answered it becomes SIP 503: a proxy tries elsewhere."""
 
 _MAX_MESSAGE = 200
+_MODULES = {"rtp": "chan_rtp.so", "websocket": "chan_websocket.so", "audiosocket": "chan_audiosocket.so"}
 
 Model = TypeVar("Model")
 Query = Mapping[str, str]
@@ -112,7 +113,14 @@ class Ari:
         path = "/channels/externalMedia"
         ask = {"channelId": channel_id, "app": self.app, "format": offer.medium.codec, **_end(offer)}
         # not repeated: a second request for a channel id that exists is a bare 500
-        answer = await self._call("POST", path, ask, tries=1)
+        try:
+            answer = await self._call("POST", path, ask, tries=1)
+        except AriError as error:
+            if error.status != 500:
+                raise
+            module = _MODULES[offer.medium.transport]
+            hint = f"{error.message} (Asterisk says no more; does it load {module}? See `module show like {module}`)"
+            raise AriError(500, "POST", path, hint) from error
         found = answer.get("channelvars") if isinstance(answer, dict) else None
         return self._peer(offer, path, found if isinstance(found, dict) else {})
 

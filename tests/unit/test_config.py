@@ -292,3 +292,23 @@ class TestKeysThatMustAgree:
     )
     def test_what_only_looks_like_one(self, text: str) -> None:
         config(text)
+
+
+class TestModels:
+    def test_a_name_nobody_knows_is_told_with_those_of_its_kind(self) -> None:
+        with pytest.raises(
+            ConfigError, match=r"workers\.stt\.model: is `nonsense`.*whisper-base, whisper-tiny\.en"
+        ):
+            config("workers: {stt: {model: nonsense}}")
+
+    @pytest.mark.parametrize(
+        "workers",
+        [
+            "{stt: {model: ./my/whisper}}",
+            "{llm: {model: my.gguf}}",
+            "{llm: {device: 'cuda:0', model: some-hub-name}}",
+            "{tts: {start: false, url: 'http://127.0.0.1:1', voice: alloy}}",
+        ],
+    )
+    def test_files_and_what_others_know_are_theirs(self, workers: str) -> None:
+        config(f"workers: {workers}")

@@ -8,6 +8,7 @@ from pydantic import SecretStr, ValidationError
 
 from voicebot.cache import default_cache_dir
 from voicebot.config.checks import check, dotted, transports_in_use, worker_parts
+from voicebot.config.known_models import unknown_models
 from voicebot.config.model import AsteriskSettings, Config, LogSettings
 from voicebot.config.problems import translate, without_empty_sections
 from voicebot.config.source import Document, KeyPath, Problem, read
@@ -78,7 +79,7 @@ def parse(text: str, name: str, environ: Mapping[str, str]) -> Config:
         problems += [problem for problem in found if problem.path not in told]
         config = _best_effort(data, problems, environ)
     wrong = {problem.path for problem in problems}
-    for problem, paths in check(config):
+    for problem, paths in [*check(config), *unknown_models(config)]:
         if not any(_touches(path, key) for path in paths for key in wrong):
             problems.append(problem)
     if problems:
