@@ -9,7 +9,7 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 
 
 class Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, protected_namespaces=())
 
 
 class WorkerSettings(Settings):

@@ -22,7 +22,7 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 
 
 class Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class JitterSettings(Settings):

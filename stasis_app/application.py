@@ -32,7 +32,7 @@ from stasis_app.web import Readiness, web_server
 log = logging.getLogger(__name__)
 
 _HEALTH_EVERY_S = 2.0
-_GOODBYE_S = 12.0
+_GOODBYE_S = 15.0  # beyond the longest goodbye of a call
 _LOOK_FOR_ENDS_S = 1.0
 _LAG_EVERY_S = 0.25
 _LAG_WINDOW = 20

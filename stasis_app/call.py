@@ -8,6 +8,7 @@ from types import TracebackType
 from gpu_workers.errors import WorkerError
 from media_bridge import events as media
 from media_bridge.heard import Heard
+from media_bridge.ports import NoPortError
 from media_bridge.session import MediaSession
 from media_bridge.transport import Offer
 from stasis_app import conversation as talk
@@ -40,6 +41,7 @@ GREET_ANYWAY_S = 0.25
 
 CLOSING_LIMIT_S = 12.0
 _JUDGE_DEADLINE_MS = 1500
+_WORDS_MS = 400  # voice for this long is taken for words when nobody can read them
 
 
 class Call:
@@ -56,6 +58,7 @@ class Call:
         self._history = History(profile.prompt, profile.examples)
         self._judges: list[asyncio.Task[None]] = []
         self._offer: Offer | None = None
+        self._held = False
         self._cause = "normal"
 
     def post(self, event: talk.Event) -> None:
@@ -99,6 +102,10 @@ class Call:
             log.warning("%s", error)
             self._cause = "media_failed"
             await self._board.hand_back(self._start.channel.id, "media_failed")
+        except NoPortError as error:
+            log.warning("call %s: %s", self.call_id, error)
+            self._cause = "media_failed"
+            await self._board.hand_back(self._start.channel.id, "media_failed")
         return self._cause
 
     async def _leave_nobody_behind(
@@ -115,8 +122,12 @@ class Call:
                     self.post(talk.CallerGone("caller_hung_up"))
                 case ChannelHold():
                     session.hold(True)
+                    self._held = True
+                    self._forget(talk.NoInput)
                 case ChannelUnhold():
                     session.hold(False)
+                    self._held = False
+                    self._await_input(self._state.turn)
 
     def _on_media(self, event: media.MediaEvent) -> None:
         match event:
@@ -249,7 +260,7 @@ class Call:
             case talk.WatchInterruption(turn=number):
                 self._remind(talk.InterruptionLasts(number), INTERRUPTION_LASTS_S)
             case talk.AwaitInput(turn=number):
-                self._remind(talk.NoInput(number), self._profile.no_input_s)
+                self._await_input(number)
             case talk.LimitClosing():
                 self._remind(talk.ClosingLimit(), CLOSING_LIMIT_S)
             case talk.HangUp(cause=cause):
@@ -271,10 +282,11 @@ class Call:
         try:
             text = await parts.hearing.has_words(utterance, _JUDGE_DEADLINE_MS)
         except (WorkerError, TimeoutError) as error:
-            log.warning("call %s: an interruption was not understood and is ignored: %s", self.call_id, error)
-            text = ""
-        asked = over is Phase.SPEAKING and _asks(parts.media.heard())
-        self.post(talk.InterruptionJudged(number, utterance, is_meant(text, asked=asked)))
+            log.warning("call %s: an interruption could not be read in time: %s", self.call_id, error)
+            meant = utterance.voiced_ms >= _WORDS_MS
+        else:
+            meant = is_meant(text, asked=over is Phase.SPEAKING and _asks(parts.media.heard()))
+        self.post(talk.InterruptionJudged(number, utterance, meant))
 
     # --- timers and the end ---
 
@@ -283,6 +295,16 @@ class Call:
         if kind in self._timers:
             self._timers[kind].cancel()
         self._timers[kind] = asyncio.get_running_loop().call_later(delay_s, self.post, event)
+
+    def _await_input(self, turn: int) -> None:
+        """A caller on hold cannot speak: the silence counts from its end."""
+        if not self._held:
+            self._remind(talk.NoInput(turn), self._profile.no_input_s)
+
+    def _forget(self, kind: type[talk.Event]) -> None:
+        timer = self._timers.pop(kind, None)
+        if timer is not None:
+            timer.cancel()
 
     def _stop_timers(self) -> None:
         for timer in self._timers.values():

@@ -54,13 +54,28 @@ class PhraseBook:
             pcm = await asyncio.to_thread(_read, self._path(phrase))
             if pcm:
                 self._pcm[phrase] = pcm
-        while missing := wanted - self._pcm.keys():
-            try:
-                for phrase in sorted(missing, key=lambda phrase: phrase.text):
-                    self._pcm[phrase] = await self._make(phrase)
-            except WorkerError as error:
-                log.info("ready phrases: %s; trying again in %g s", error, _RETRY_S)
+        refused: set[_Phrase] = set()
+        while missing := wanted - self._pcm.keys() - refused:
+            if not await self._make_all(missing, refused):
                 await asyncio.sleep(_RETRY_S)
+
+    async def _make_all(self, missing: set[_Phrase], refused: set[_Phrase]) -> bool:
+        """One round; False when the worker cannot be had now. What it will never make goes to `refused`."""
+        for phrase in sorted(missing, key=lambda phrase: phrase.text):
+            try:
+                self._pcm[phrase] = await self._make(phrase)
+            except WorkerError as error:
+                if error.retryable:
+                    log.info("ready phrases wait for the TTS worker: %s", error)
+                    return False
+                refused.add(phrase)
+                log.error(  # noqa: TRY400 - the worker's answer says it all
+                    "no calls for the profiles with voice %s: the greeting or phrase %r cannot be made: %s",
+                    phrase.voice or "(the worker's own)",
+                    phrase.text,
+                    error,
+                )
+        return True
 
     def _phrases(self, profile: Profile) -> list[_Phrase]:
         rate = self._rate_of(profile)

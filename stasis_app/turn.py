@@ -60,6 +60,9 @@ class Turn:
     times: TurnTimes = field(default_factory=TurnTimes)
     caller_text: str | None = None
     remembered: bool = False
+    sound_until: float = (
+        0.0  # when what was handed to playout will have been heard, at the earliest [loop time]
+    )
     _released: asyncio.Event = field(default_factory=asyncio.Event)
     _first_sound: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -168,7 +171,7 @@ async def _sentences(
 
 
 async def _watch(turn: Turn, parts: Parts) -> None:
-    """Bridge a late answer with the filler, and give up on one that is too late."""
+    """Bridge a late answer with the filler, and give up on one that is too late or falls silent on its way."""
     profile = parts.profile
     await turn._released.wait()
     async with asyncio.timeout(profile.answer_timeout_s):
@@ -180,6 +183,10 @@ async def _watch(turn: Turn, parts: Parts) -> None:
             if filler:
                 await _Voice(turn, parts).play_aside(filler)
         await turn._first_sound.wait()
+    clock = asyncio.get_running_loop().time
+    while (patience_s := turn.sound_until + profile.answer_timeout_s - clock()) > 0:  # noqa: ASYNC110 - it waits out a moving date
+        await asyncio.sleep(patience_s)
+    raise TimeoutError
 
 
 class _Voice:
@@ -190,11 +197,16 @@ class _Voice:
         self._parts = parts
         self._now = now
         self._failures = 0
+        self._began = False  # the sentence that is being spoken
         self.spoke = False
 
     async def try_to_speak(self, sentence: str) -> None:
-        """Speak it; one that fails twice is left out. Raises WorkerError after two left out in a row."""
+        """Speak it; one that fails twice is left out. Raises WorkerError after two left out in a row.
+
+        One that breaks off in the middle is not begun again: the caller would hear it twice.
+        """
         for attempt in (1, 2):
+            self._began = False
             try:
                 await self.speak(sentence)
             except WorkerError as error:
@@ -204,6 +216,8 @@ class _Voice:
                 )
                 if not error.retryable:
                     raise
+                if self._began:
+                    break
             else:
                 self._failures = 0
                 return
@@ -217,14 +231,12 @@ class _Voice:
             sentence, voice=self._parts.profile.voice, call_id=self._parts.call_id
         ) as speech:
             resampler = Resampler(speech.rate, self._parts.media.rate)
-            began = False
             async for chunk in speech:
                 pcm = resampler.feed(chunk)
-                if not began:
+                if not self._began:
                     await self._begin(sentence)
-                    began = True
                 await self._put(pcm)
-            if began:
+            if self._began:
                 await self._put(resampler.feed(b"", last=True))
                 self._parts.media.end_sentence(self._turn.number)
 
@@ -249,10 +261,12 @@ class _Voice:
             turn.times.first_audio = self._now()
         await turn._released.wait()
         turn._first_sound.set()
-        self.spoke = True
+        self.spoke = self._began = True
         self._parts.media.begin_sentence(turn.number, text)
 
     async def _put(self, pcm: bytes) -> None:
+        lasts_s = len(pcm) / 2 / self._parts.media.rate
+        self._turn.sound_until = max(self._turn.sound_until, asyncio.get_running_loop().time()) + lasts_s
         if not await self._parts.media.put(self._turn.number, pcm):
             # flushed: whoever flushed cancels this task, which is the only way out of here
             await asyncio.Event().wait()
@@ -261,7 +275,7 @@ class _Voice:
 def _worker_failed(turn: Turn, parts: Parts, error: BaseException) -> None:
     late = isinstance(error, TimeoutError)
     parts.metrics.worker_errors.labels(error.worker if isinstance(error, WorkerError) else "late").inc()
-    reason = f"nothing to be heard within {parts.profile.answer_timeout_s:g} s" if late else error
+    reason = f"nothing to be heard for {parts.profile.answer_timeout_s:g} s" if late else error
     log.warning(
         "call %s turn %d (%s) failed: %s", parts.call_id, turn.number, turn.saying.name.lower(), reason
     )

@@ -232,6 +232,11 @@ def _verdict_while_speaking_on(state: State, event: InterruptionJudged) -> Step:
     return replace(state, phase=Phase.HEARING), (Cancel(state.turn), Keep(event.utterance))
 
 
+def _late_verdict(state: State, event: InterruptionJudged) -> Step:
+    """The caller spoke on and has the turn already: their first words belong to what they say now."""
+    return state, (Keep(event.utterance),) if event.meant else ()
+
+
 def _no_input(state: State, _: Event) -> Step:
     if state.prompts >= state.max_prompts:
         return _close(state, Saying.GOODBYE)
@@ -265,18 +270,22 @@ _TALKING = {*Phase} - {Phase.CONNECTING, Phase.CLOSING, Phase.ENDED}
 TABLE: dict[tuple[Phase, type[Event]], Callable[[State, Any], Step]] = {
     (Phase.CONNECTING, MediaReady): _greet,
     (Phase.LISTENING, SpeechStarted): _hear,
+    (Phase.LISTENING, SpeechResumed): _hear,
     (Phase.LISTENING, NoInput): _no_input,
     (Phase.HEARING, SpeechPaused): _prepare,
     (Phase.HEARING, SpeechResumed): _go_on_hearing,
     (Phase.HEARING, SpeechEnded): _answer,
+    (Phase.HEARING, InterruptionJudged): _late_verdict,
     (Phase.HEARING, TurnFailed): _fail_ahead,
     (Phase.HEARING, NothingSaid): _fail_ahead,
     (Phase.THINKING, SpeechStarted): _check,
+    (Phase.THINKING, SpeechResumed): _check,
     (Phase.THINKING, PlayoutStarted): _start_speaking,
     (Phase.THINKING, PlayoutFinished): _finish_speaking,
     (Phase.THINKING, NothingSaid): _listen,
     (Phase.THINKING, TurnFailed): _fail,
     (Phase.SPEAKING, SpeechStarted): _check,
+    (Phase.SPEAKING, SpeechResumed): _check,
     (Phase.SPEAKING, PlayoutFinished): _finish_speaking,
     (Phase.SPEAKING, TurnFailed): _fail,
     (Phase.CHECKING, SpeechPaused): _judge,
@@ -302,7 +311,7 @@ TABLE: dict[tuple[Phase, type[Event]], Callable[[State, Any], Step]] = {
     (Phase.CLOSING, TurnFailed): _hang_up,
     (Phase.CLOSING, ClosingLimit): _hang_up,
     **{(phase, GoodbyeWanted): _goodbye for phase in _INTERRUPTIBLE},
-    **{(phase, CallLimit): _goodbye for phase in _TALKING},
+    **{(phase, CallLimit): _goodbye for phase in _TALKING | {Phase.CONNECTING}},
     **{(phase, CallerNotHeard): _not_heard for phase in _TALKING},
     **{(phase, MediaLost): _lost for phase in {*Phase} - {Phase.ENDED}},
     **{(phase, CallerGone): _gone for phase in {*Phase} - {Phase.ENDED}},

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import wave
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -344,3 +345,60 @@ async def test_a_caller_is_not_left_on_a_dead_line_when_the_process_ends_at_once
         await call.wait_for_end(30)
         assert call.ended_by_far_end
     await nothing_left(asterisk)
+
+
+async def test_a_voice_that_falls_silent_in_mid_answer_is_an_apology(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    workers.stt.answers = ["How much is it?"]
+    workers.llm.replies = [["Sure, I can tell you that. ", *"And there is more to say of it. ".split(" ")]]
+    workers.llm.token_delay_s = 0.4
+    impatient = PROFILE.model_copy(update={"answer_timeout_s": 2.0})
+    async with (
+        running_bot(asterisk, workers, tmp_path, profile=impatient) as bot,
+        Phone() as phone,
+        phone.call(number(asterisk)) as call,
+    ):
+        await run_script(call, [WaitGreeting()])
+        said = await call.say(QUESTION)
+        await call.wait_for_bot_speech(10, since_s=said.last_voiced_s)
+        workers.tts.fault = Fault.hang()
+        await call.sleep(9)
+        assert await bot.metric("voicebot_turns_total", saying="answer", end="cut") == 1
+        assert await bot.metric("voicebot_turns_total", saying="apology", end="played") == 1
+        await call.hang_up()
+        await bot.until_idle()
+    assert workers.tts.running == 0
+
+
+async def test_words_after_a_sound_of_listening_are_answered(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    """ "Okay" over the bot is no turn; what follows it in the same breath is."""
+    workers.stt.choose = lambda heard: "Okay." if heard.seconds < 1.7 else "Okay. And how much is it?"
+    workers.llm.replies = ["This is a rather long sentence about very many bikes. " * 3, "Nineteen dollars."]
+    breath = wav(SHORT)[: int(8000 * 0.95) * 2] + bytes(2 * int(8000 * 0.35)) + wav(QUESTION)
+    async with (
+        running_bot(asterisk, workers, tmp_path) as bot,
+        Phone() as phone,
+        phone.call(number(asterisk)) as call,
+    ):
+        await run_script(call, [WaitGreeting()])
+        said = await call.say(QUESTION)
+        await call.wait_for_bot_speech(10, since_s=said.last_voiced_s)
+        await call.sleep(1.0)
+        await call.say(breath)
+        await call.sleep(4)
+        await call.hang_up()
+        await bot.until_idle()
+    asked = [
+        message["content"] for message in workers.llm.requests[-1]["messages"] if message["role"] == "user"
+    ]
+    assert asked[-1].endswith("Okay. And how much is it?")
+
+
+def wav(path: Path) -> bytes:
+    """The pcm of a clip."""
+    with wave.open(str(path)) as clip:
+        pcm: bytes = clip.readframes(clip.getnframes())
+    return pcm

@@ -312,3 +312,14 @@ class TestModels:
     )
     def test_files_and_what_others_know_are_theirs(self, workers: str) -> None:
         config(f"workers: {workers}")
+
+
+def test_a_secret_with_its_files_line_end_is_told_without_showing_it() -> None:
+    with pytest.raises(ConfigError, match=r"workers\.llm\.api_key: has a line end") as caught:
+        config('workers: {llm: {api_key: "HIDDEN\\n"}}')
+    assert "HIDDEN" not in str(caught.value)
+
+
+def test_no_number_is_endless() -> None:
+    with pytest.raises(ConfigError, match=r"calls\.max_call_s"):
+        config("calls: {max_call_s: .inf}")

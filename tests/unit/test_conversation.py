@@ -281,3 +281,40 @@ def test_lost_sound_ends_the_call_at_once() -> None:
     state, commands = step(speaking(), talk.MediaLost("media_timeout"))
     assert state.phase is Phase.ENDED
     assert commands == (talk.Cancel(3), talk.HangUp("media_timeout"))
+
+
+@pytest.mark.parametrize("phase", [Phase.SPEAKING, Phase.THINKING])
+def test_speech_that_goes_on_after_a_sound_of_listening_is_checked_again(phase: Phase) -> None:
+    state, commands = play(
+        replace(speaking(), phase=phase),
+        talk.SpeechStarted(),
+        talk.SpeechPaused(FIRST),
+        talk.InterruptionJudged(3, FIRST, meant=False),
+        talk.SpeechResumed(),
+        talk.SpeechPaused(FIRST),
+        talk.InterruptionJudged(3, FIRST, meant=True),
+        talk.SpeechEnded(FIRST),
+    )
+    assert (state.phase, state.turn) == (Phase.THINKING, 4)
+    assert commands[-3:] == [talk.Cancel(3), talk.Prepare(4, FIRST), talk.Release(4, FIRST)]
+
+
+def test_words_judged_after_the_caller_took_the_turn_are_kept() -> None:
+    state, commands = play(
+        speaking(),
+        talk.SpeechStarted(),
+        talk.SpeechPaused(FIRST),
+        talk.SpeechEnded(FIRST),
+        talk.SpeechStarted(),
+        talk.InterruptionLasts(3),
+        talk.InterruptionJudged(3, FIRST, meant=True),
+        talk.SpeechPaused(SECOND),
+    )
+    assert state.phase is Phase.HEARING
+    assert commands[-3:] == [talk.Cancel(3), talk.Keep(FIRST), talk.Prepare(4, SECOND)]
+
+
+def test_a_goodbye_asked_for_while_the_call_connects_is_said() -> None:
+    state, commands = step(State(), talk.CallLimit())
+    assert state.phase is Phase.CLOSING
+    assert commands[0] == talk.Say(1, Saying.GOODBYE)

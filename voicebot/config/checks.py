@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from pydantic import SecretStr
+
 from gpu_workers.settings import WorkerSettings
 from media_bridge.settings import CODECS_OF, Medium, TransportName, medium_of
 from voicebot.config.model import Config
@@ -32,6 +34,7 @@ def check(config: Config) -> Iterator[Finding]:
         yield from _addresses(config)
         yield from _asterisk(config)
     yield from _workers(config)
+    yield from _secrets(config)
 
 
 def is_loopback(host: str) -> bool:
@@ -267,6 +270,16 @@ def _workers(config: Config) -> Iterator[Finding]:
                 " a secret from the environment"
             )
             yield _finding(message, key, host)
+
+
+def _secrets(config: Config) -> Iterator[Finding]:
+    """A secret read from a file often brings the file's line end along."""
+    secrets: dict[KeyPath, SecretStr | None] = {("ari", "password"): config.ari.password}
+    for name, worker in worker_parts(config).items():
+        secrets["workers", name, "api_key"] = worker.api_key
+    for path, secret in secrets.items():
+        if secret is not None and not secret.get_secret_value().isprintable():
+            yield _finding("has a line end or another control character in it: take it out", path)
 
 
 def dotted(path: KeyPath) -> str:
