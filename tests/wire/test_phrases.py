@@ -1,0 +1,43 @@
+"""Ready phrases: made by a TTS worker over HTTP, kept on disk."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from gpu_workers.client import TtsClient
+from stasis_app.phrases import PhraseBook
+from stasis_app.settings import Phrases, Profile
+from tests.support.fake_workers import Fault, fake_workers
+
+QUIET = Phrases(apology="", goodbye="", trouble="", not_heard="", still_there="", filler="")
+FIRST = Profile(prompt="p", greeting="A greeting.", voice="nobody", phrases=QUIET)
+SECOND = Profile(prompt="p", greeting="Good day.", phrases=QUIET)
+
+
+def book(tts: TtsClient, folder: Path) -> PhraseBook:
+    return PhraseBook(tts, folder, "fake", lambda _: 8000)
+
+
+async def test_a_phrase_the_worker_refuses_keeps_only_its_own_profile_from_calls(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with fake_workers() as fakes, TtsClient(fakes.tts_url) as tts:
+        fakes.tts.faults = [Fault.status(400)]
+        phrases = book(tts, tmp_path)
+        async with asyncio.timeout(10):
+            await phrases.learn([FIRST, SECOND])
+        assert phrases.knows(SECOND)
+        assert not phrases.knows(FIRST)
+    assert "voice nobody" in caplog.text
+    assert "A greeting." in caplog.text
+
+
+async def test_phrases_outlive_the_worker(tmp_path: Path) -> None:
+    async with fake_workers() as fakes, TtsClient(fakes.tts_url) as tts:
+        await book(tts, tmp_path).learn([SECOND])
+    async with TtsClient(fakes.tts_url) as nobody:
+        later = book(nobody, tmp_path)
+        async with asyncio.timeout(10):
+            await later.learn([SECOND])
+        assert later.get("Good day.", None, 8000)
