@@ -79,7 +79,6 @@ class Call:
                 )
                 stack.callback(self._stop_timers)
                 inbox = stack.enter_context(link.hub.subscribe(self._start.channel.id))
-                stack.push_async_exit(self._leave_nobody_behind)
                 await stack.enter_async_context(
                     external_leg(
                         link.ari,
@@ -91,6 +90,7 @@ class Call:
                     )
                 )
                 self._offer = session.offer
+                stack.push_async_exit(self._leave_nobody_behind)
                 async with asyncio.TaskGroup() as group:
                     caller = group.create_task(self._watch_caller(inbox, session))
                     await self._converse(session, group)
