@@ -4,7 +4,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -183,13 +183,14 @@ def _profile_name(args: tuple[str, ...]) -> str:
     return named[0] if named else "default"
 
 
-async def run(setup: Setup, stop: asyncio.Event) -> None:
+async def run(setup: Setup, stop: asyncio.Event, started: Callable[[], None] = lambda: None) -> None:
     """Take calls until `stop` is set (then drain), or until Asterisk refuses us for good.
 
     Raises AriFailure, MediaError (addresses, no port), WebPortError.
     """
     check_addresses(setup.media, setup.ari.url, [profile.media for profile in setup.profiles.values()])
     async with _application(setup) as (application, link):
+        started()
         # events come until the last call has ended: a drain hears hang-ups like any other time
         events = asyncio.ensure_future(link.run())
         try:

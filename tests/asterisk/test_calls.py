@@ -371,27 +371,6 @@ async def test_a_voice_that_falls_silent_in_mid_answer_is_an_apology(
     assert workers.tts.running == 0
 
 
-async def test_a_sentence_that_breaks_off_is_not_said_again(
-    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
-) -> None:
-    workers.stt.answers = ["How much is it?"]
-    workers.llm.replies = ["The first sentence breaks off. The second one is whole."]
-    async with (
-        running_bot(asterisk, workers, tmp_path) as bot,
-        Phone() as phone,
-        phone.call(number(asterisk)) as call,
-    ):
-        await run_script(call, [WaitGreeting()])
-        workers.tts.spoken.clear()
-        workers.tts.faults = [Fault.die(after=5)]
-        await run_script(call, [Say(QUESTION), WaitAnswer(), HangUp()])
-        await bot.until_idle()
-    assert [spoken.text for spoken in workers.tts.spoken] == [
-        "The first sentence breaks off.",
-        "The second one is whole.",
-    ]
-
-
 async def test_words_after_a_sound_of_listening_are_answered(
     asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
 ) -> None:
