@@ -1,0 +1,187 @@
+"""The callers: N streams of 20 ms G.711 from one process, and what came back on each.
+
+    python -m benchmarks.media_load.callers
+
+Lines of JSON, as in `subject`: it writes `ready`; on `{"streams": N}` it opens N sockets and writes their addresses as
+`listening`; on `{"send_to": [...], "seconds": S, "skip": K}` it sends for S seconds, writes `sent` with the figures of
+all streams, and ends. Arrivals are stamped by the kernel, so that this process may read them late; what it sends late
+it says itself. Of what arrives the first `skip` seconds do not count.
+"""
+
+import json
+import random
+import socket
+import struct
+import sys
+import time
+from array import array
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from benchmarks.media_load.talk import FRAME_SAMPLES, conversation
+from media_bridge.g711 import pcm_to_ulaw
+
+PTIME_S = 0.020
+# all streams of a slot are sent in one go; a slot each millisecond
+SLOTS = 20
+# sockets are read every so many rounds: fewer empty reads
+_READ_EVERY = 5
+_SILENCE = b"\xff" * FRAME_SAMPLES
+_HEADER = struct.Struct("!BBHII")
+_SO_TIMESTAMPNS = 35
+_TIMESPEC = struct.Struct("@qq")
+_ANCILLARY = socket.CMSG_SPACE(_TIMESPEC.size)
+
+
+@dataclass(slots=True)
+class _Stream:
+    sock: socket.socket
+    ssrc: int
+    sequence: int
+    timestamp: int
+    position: int
+    arrivals: "array[float]" = field(default_factory=lambda: array("d"))
+    sequences: "array[int]" = field(default_factory=lambda: array("H"))
+    spoken: int = 0
+
+
+class Callers:
+    """`count` sockets on loopback; each stream begins elsewhere in the same conversation."""
+
+    def __init__(self, count: int) -> None:
+        pcm = conversation().tobytes()
+        ulaw = pcm_to_ulaw(pcm)
+        self._payloads = [ulaw[at : at + FRAME_SAMPLES] for at in range(0, len(ulaw), FRAME_SAMPLES)]
+        rng = random.Random(1)
+        self._streams = [self._stream(rng, index, count) for index in range(count)]
+        self.refused = 0
+
+    def _stream(self, rng: random.Random, index: int, count: int) -> _Stream:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock.bind(("127.0.0.1", 0))
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        position = index * len(self._payloads) // count
+        return _Stream(sock, rng.getrandbits(32), rng.getrandbits(16), rng.getrandbits(32), position)
+
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        return [stream.sock.getsockname() for stream in self._streams]
+
+    @property
+    def spoken(self) -> int:
+        """Packets with anything but silence in them."""
+        return sum(stream.spoken for stream in self._streams)
+
+    def call(self, addresses: list[tuple[str, int]]) -> None:
+        for stream, (host, port) in zip(self._streams, addresses, strict=True):
+            stream.sock.connect((host, port))
+
+    def talk(self, seconds: float) -> "array[float]":
+        """Send on all streams; how late each packet was, in seconds."""
+        lateness = array("d")
+        slots = [self._streams[slot::SLOTS] for slot in range(SLOTS)]
+        begin = time.monotonic() + 0.05
+        for tick in range(round(seconds / PTIME_S)):
+            for slot, streams in enumerate(slots):
+                if not streams:
+                    continue
+                due = begin + tick * PTIME_S + slot * PTIME_S / SLOTS
+                wait = due - time.monotonic()
+                if wait > 0:
+                    time.sleep(wait)
+                for stream in streams:
+                    self._send(stream)
+                lateness.append(time.monotonic() - due)
+                if tick % _READ_EVERY == slot % _READ_EVERY:
+                    for stream in streams:
+                        self._read(stream)
+        return lateness
+
+    def finish(self) -> None:
+        """Read what is still there."""
+        for stream in self._streams:
+            self._read(stream)
+            stream.sock.close()
+
+    def gaps(self, since: float) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], int, int, int]:
+        """All times between two packets of a stream in seconds, packets missing, received, streams never heard."""
+        gaps, missing, received, mute = [np.zeros(0)], 0, 0, 0
+        for stream in self._streams:
+            stamps = np.frombuffer(stream.arrivals, np.float64)
+            numbers = np.frombuffer(stream.sequences, np.uint16)[stamps >= since].astype(np.int64)
+            stamps = stamps[stamps >= since]
+            received += len(stamps)
+            if len(stamps) < 2:
+                mute += 1
+                continue
+            gaps.append(np.diff(stamps))
+            steps = (np.diff(numbers) + 0x8000) % 0x10000 - 0x8000
+            missing += int(steps.sum()) + 1 - len(set(np.cumsum(steps).tolist()) | {0})
+        return np.concatenate(gaps), missing, received, mute
+
+    def _send(self, stream: _Stream) -> None:
+        header = _HEADER.pack(0x80, 0, stream.sequence, stream.timestamp, stream.ssrc)
+        try:
+            stream.sock.send(header + self._payloads[stream.position])
+        except OSError:
+            self.refused += 1
+        stream.sequence = (stream.sequence + 1) & 0xFFFF
+        stream.timestamp = (stream.timestamp + FRAME_SAMPLES) & 0xFFFFFFFF
+        stream.position = (stream.position + 1) % len(self._payloads)
+
+    def _read(self, stream: _Stream) -> None:
+        receive = stream.sock.recvmsg
+        while True:
+            try:
+                data, ancillary, _flags, _source = receive(2048, _ANCILLARY)
+            except BlockingIOError:
+                return
+            except OSError:
+                self.refused += 1
+                continue
+            seconds, nanoseconds = _TIMESPEC.unpack(ancillary[0][2])
+            stream.arrivals.append(seconds + nanoseconds * 1e-9)
+            stream.sequences.append(int.from_bytes(data[2:4], "big"))
+            stream.spoken += data[_HEADER.size :] != _SILENCE
+
+
+def _ms(values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> dict[str, float]:
+    if not len(values):
+        return {"p50": 0.0, "p99": 0.0, "max": 0.0}
+    p50, p99, most = np.percentile(values, [50, 99, 100]) * 1000
+    return {"p50": round(p50, 2), "p99": round(p99, 2), "max": round(most, 2)}
+
+
+def _say(message: dict[str, object]) -> None:
+    print(json.dumps(message), flush=True)
+
+
+def main() -> None:
+    _say({"ready": True})
+    callers = Callers(json.loads(sys.stdin.readline())["streams"])
+    _say({"listening": callers.addresses})
+    order = json.loads(sys.stdin.readline())
+    callers.call(order["send_to"])
+    since = time.time() + order["skip"]
+    lateness = callers.talk(order["seconds"])
+    time.sleep(0.1)
+    callers.finish()
+    gaps, missing, received, mute = callers.gaps(since)
+    _say(
+        {
+            "sent": round(order["seconds"] / PTIME_S) * len(order["send_to"]),
+            "refused": callers.refused,
+            "late_ms": _ms(np.frombuffer(lateness, np.float64)),
+            "gap_ms": _ms(gaps),
+            "missing": missing,
+            "received": received,
+            "mute": mute,
+            "spoken": callers.spoken,
+        }
+    )
+
+
+if __name__ == "__main__":
+    main()
