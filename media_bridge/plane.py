@@ -1,6 +1,7 @@
-"""The media of a whole process: one pacer, the transports in use, one stock of voice detectors."""
+"""The media of a whole process: one pacer, the transports in use, one voice detector."""
 
 import asyncio
+import gc
 import ipaddress
 import socket
 from collections.abc import AsyncIterator, Callable, Collection
@@ -9,65 +10,39 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
 from media_bridge.errors import MediaError
 from media_bridge.events import MediaEvent
 from media_bridge.log_gate import LogGate
 from media_bridge.pacer import Pacer
 from media_bridge.session import MediaSession, Tap
-from media_bridge.settings import MediaOverride, MediaSettings, TransportName, VoiceSettings, medium_of
+from media_bridge.settings import MediaOverride, MediaSettings, TransportName, medium_of
 from media_bridge.stats import PacerStats, PortStats
 from media_bridge.transport import TransportFactory
 from media_bridge.transport_audiosocket import AudioSockets
 from media_bridge.transport_rtp import RtpTransports
 from media_bridge.transport_websocket import Websockets
-from media_bridge.vad import SileroGate
+from media_bridge.vad import Silero, SileroGate
 
 _SWEEP_EVERY_S = 1.0
-
-
-class _VadStock:
-    """Voice detectors between two calls: a new one costs 70 to 130 ms of CPU and 9 MB, an old one nothing.
-
-    They are made in a thread (the model's own code holds no Python lock), a few ahead of need.
-    """
-
-    def __init__(self, settings: VoiceSettings, spare: int) -> None:
-        self._settings = settings
-        self._spare = spare
-        self._stock: list[SileroGate] = []
-
-    async def fill(self) -> None:
-        """Make the spare ones."""
-        while len(self._stock) < self._spare:
-            self._stock.append(await asyncio.to_thread(SileroGate, self._settings))
-
-    @asynccontextmanager
-    async def borrow(self) -> AsyncIterator[SileroGate]:
-        vad = self._stock.pop() if self._stock else await asyncio.to_thread(SileroGate, self._settings)
-        try:
-            yield vad
-        finally:
-            vad.reset()
-            self._stock.append(vad)
 
 
 class MediaPlane:
     """`async with MediaPlane(settings) as plane`; one for each process, on its event loop.
 
-    `overrides`: those that calls will be opened with. `spare_calls`: so many calls can begin at once without
-    one of them waiting 0.1 s for its voice detector. Entering raises MediaError if bind_host is no address of
-    this machine, or if the port that calls of a transport share is taken.
+    `overrides`: those that calls will be opened with. Entering raises MediaError if bind_host is no address
+    of this machine, if the port that calls of a transport share is taken, or if the voice detector's model
+    is not installed.
     """
 
     def __init__(
         self,
         settings: MediaSettings,
-        spare_calls: int = 2,
         overrides: Collection[MediaOverride | None] = (None,),
     ) -> None:
         self._settings = settings
         self._in_use = {medium_of(settings, override).transport for override in overrides}
-        self._vads = _VadStock(settings.voice, spare_calls)
         self._log_gate = LogGate()
         self._stack = AsyncExitStack()
 
@@ -76,6 +51,12 @@ class MediaPlane:
         address = await _resolve(self._settings.bind_host)
         async with AsyncExitStack() as stack:
             clock = self._loop.time
+            self._silero = Silero()
+            # what is there by now stays: looking through it for garbage takes 25 ms, and a call would hear that
+            gc.freeze()
+            stack.callback(gc.unfreeze)
+            # the products here are too small for a second thread, and one that spins would delay the pacer
+            stack.enter_context(threadpool_limits(1, "blas"))
             self._rtp = RtpTransports(self._settings, address, self._log_gate, clock)
             await stack.enter_async_context(self._rtp)
             self._factories: dict[TransportName, TransportFactory] = {"rtp": self._rtp}
@@ -86,7 +67,6 @@ class MediaPlane:
                 sockets = AudioSockets(self._settings, address, self._log_gate, clock)
                 self._factories["audiosocket"] = await stack.enter_async_context(sockets)
             self._pacer = await stack.enter_async_context(Pacer())
-            await self._vads.fill()
             self._sweep()
             stack.callback(self._stop_sweeping)
             self._stack = stack.pop_all()
@@ -110,9 +90,11 @@ class MediaPlane:
         """
         medium = medium_of(self._settings, override)
         factory = self._factories[medium.transport]
-        async with self._vads.borrow() as vad, factory.open(call_id, medium) as transport:
+        async with factory.open(call_id, medium) as transport:
+            vad = SileroGate(self._settings.voice, self._silero)
             session = MediaSession(self._settings, transport, vad, on_event, self._loop.time, tap)
-            member = self._pacer.register(call_id, (session.speak, session.hear), session.failed)
+            steps = (session.speak, session.hear, session.decide)
+            member = self._pacer.register(call_id, steps, session.failed)
             try:
                 yield session
             finally:

@@ -1,6 +1,6 @@
 """One call's sound, both ways, on the 20 ms tick, over whichever transport.
 
-Each tick speaks first and hears then, so that nothing the caller sends can keep the bot's stream from going
+Each tick speaks first and then hears, so that nothing the caller sends can keep the bot's stream from going
 on: that stream never pauses from the first tick after `set_peer`, also while the bot is silent, because it
 is what keeps Asterisk from listening to a stranger.
 """
@@ -190,7 +190,7 @@ class MediaSession:
             self._room.set()
 
     def hear(self, due: float, skipped: int) -> None:
-        """Take what came since the last tick and listen to the caller's next 20 ms."""
+        """Take what came since the last tick, and the caller's next 20 ms of it."""
         self._transport.receive()
         if not self._transport.is_up:
             self._check_closed(due)
@@ -205,6 +205,11 @@ class MediaSession:
         self._hear_frame(due, spoken, level)
         if not skipped:
             self._check_timeout(due)
+
+    def decide(self, due: float, skipped: int) -> None:
+        """Say what the caller does, now that all calls of this tick are heard."""
+        for event in self._ear.decide():
+            self._on_event(event)
 
     def failed(self, due: float, error: Exception) -> None:
         """A tick raised: say so, once."""
@@ -228,10 +233,8 @@ class MediaSession:
         pcm = self._transport.frame(at)
         if self._tap is not None:
             self._tap(pcm, spoken)
-        if self._on_hold:
-            return
-        for event in self._ear.listen(pcm, at, level):
-            self._on_event(event)
+        if not self._on_hold:
+            self._ear.hear(pcm, at, level)
 
     def _check_timeout(self, now: float) -> None:
         if self._on_hold or self._timed_out:

@@ -98,8 +98,8 @@ def address_of(session: MediaSession) -> tuple[str, int]:
 
 
 @asynccontextmanager
-async def one_call(settings: MediaSettings = SETTINGS, spare_calls: int = 1) -> AsyncIterator[Call]:
-    async with MediaPlane(settings, spare_calls) as plane, call_on(plane) as call:
+async def one_call(settings: MediaSettings = SETTINGS) -> AsyncIterator[Call]:
+    async with MediaPlane(settings) as plane, call_on(plane) as call:
         yield call
 
 

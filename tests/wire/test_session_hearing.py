@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from media_bridge.events import (
     SpeechResumed,
     SpeechStarted,
 )
+from media_bridge.pacer import SLOTS
 from media_bridge.plane import MediaPlane
 from media_bridge.ports import NoPortError
 from media_bridge.transport import RtpAddress
@@ -60,6 +62,35 @@ class TestTheCallersVoice:
         # the clip with the pre-roll and the tail, and nothing of its first or last word missing
         assert energy(ended.utterance.pcm) >= 0.98 * energy(clip)
         assert len(ended.utterance.pcm) <= len(clip) + 16_000
+
+    def test_calls_of_one_tick_are_heard_apart(self, virtual_time: RunVirtual) -> None:
+        """They share the voice detector; one of them fails over what it hears."""
+        clip = speech("price01.wav")
+        said = silence(1.0) + clip + silence(1.5)
+
+        def fail(event: MediaEvent) -> None:
+            if isinstance(event, SpeechStarted):
+                raise ZeroDivisionError
+
+        async def main() -> list[MediaEvent]:
+            async with MediaPlane(SETTINGS) as plane, call_on(plane) as call, AsyncExitStack() as stack:
+                # so many that the next one ticks with the first
+                for number in range(SLOTS - 1):
+                    await stack.enter_async_context(plane.open(f"silent-{number}", lambda _event: None))
+                peer = stack.enter_context(RtpPeer())
+                broken = await stack.enter_async_context(plane.open("broken", fail))
+                await broken.connect(RtpAddress(*peer.address))
+                peer.talk_to(address_of(broken))
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(Call(broken, peer, [], []).say(said))
+                    tasks.create_task(call.say(said))
+                assert plane.pacer_stats().failed == 1
+                return call.events
+
+        events = virtual_time(main())
+        assert kinds(events) == [SpeechStarted, SpeechPaused, SpeechEnded]
+        assert isinstance(events[2], SpeechEnded)
+        assert energy(events[2].utterance.pcm) >= 0.9 * energy(clip)
 
     def test_a_packet_lost_here_and_there_is_concealed_and_changes_no_decision(
         self, virtual_time: RunVirtual
