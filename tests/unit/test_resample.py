@@ -48,6 +48,33 @@ def test_less_than_3_ms_are_held_back(rate: int) -> None:
     assert 8000 - len(out) // 2 < 24
 
 
+@pytest.mark.parametrize("rate", [24_000, 22_050, 11_025, 44_101, 47_999])
+def test_the_phones_band_stays_whole(rate: int) -> None:
+    for hertz in (300, 3000, 3400):
+        out = sound_of(changed(pcm_of(tone(hertz, 0.5, 16_000, rate)), rate, 8000, (960,)))
+        assert power_db(out - tone(hertz, 0.5, 16_000)) < -50
+
+
+@pytest.mark.parametrize(("rate", "to_rate"), [(8000, 16_000), (22_050, 16_000), (8000, 22_050)])
+def test_a_higher_rate_hears_no_image(rate: int, to_rate: int) -> None:
+    out = sound_of(changed(pcm_of(tone(3000, 0.5, 16_000, rate)), rate, to_rate, (960,)))
+    assert len(out) == to_rate // 2
+    assert power_db(out - tone(3000, 0.5, 16_000, to_rate)) < -50
+
+
+def test_blocks_make_no_difference() -> None:
+    sound = pcm_of(np.random.default_rng(1).normal(0, 5000, 40_000))
+    whole = changed(sound, 22_050, 8000, (len(sound),))
+    assert changed(sound, 22_050, 8000, (1, 2, 333, 4410)) == whole
+
+
+def test_what_was_used_is_forgotten() -> None:
+    resampler = Resampler(22_050, 8000)
+    for _ in range(100):
+        resampler.feed(bytes(4410))
+        assert len(resampler._input) < 200
+
+
 def test_the_same_rate_changes_nothing() -> None:
     resampler = Resampler(8000, 8000)
     assert resampler.feed(b"abc") + resampler.feed(b"def") + resampler.feed(b"g", last=True) == b"abcdef"
