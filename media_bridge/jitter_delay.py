@@ -4,6 +4,7 @@ A packet's *transit* is its arrival minus its timestamp. The least of the last s
 best; what nearly all packets needed beyond that is the target.
 """
 
+from bisect import bisect_left, insort
 from collections import deque
 
 from media_bridge.settings import JitterSettings
@@ -25,26 +26,34 @@ class DelayTarget:
         self.max_s = max(settings.min_ms, settings.max_ms) / 1000
         self.target_s = self._min_s
         self.best_transit_s: float | None = None
-        self._transits: deque[tuple[float, float]] = deque(maxlen=_MAX_TRANSITS)
+        self._transits: deque[tuple[float, float]] = deque()
+        # the same transits by size: kept, not made anew for each aim
+        self._ordered: list[float] = []
 
     def remember(self, transit_s: float, now: float) -> None:
         """A packet arrived at `now`, however late."""
+        if len(self._transits) >= _MAX_TRANSITS:
+            self._forget(self._transits.popleft())
         self._transits.append((now, transit_s))
+        insort(self._ordered, transit_s)
         if self.best_transit_s is None or transit_s < self.best_transit_s:
             self.best_transit_s = transit_s
 
     def forget_since(self, since: float) -> None:
         """The packets from this instant on were measured against a time base that no longer holds."""
         while self._transits and self._transits[-1][0] >= since:
-            self._transits.pop()
+            self._forget(self._transits.pop())
 
     def aim(self, now: float) -> None:
         """Set the target by what the window needed; without packets it stays."""
         while self._transits and self._transits[0][0] < now - _WINDOW_S:
-            self._transits.popleft()
+            self._forget(self._transits.popleft())
         if not self._transits:
             return
-        ordered = sorted(transit for _, transit in self._transits)
+        ordered = self._ordered
         self.best_transit_s = ordered[0]
         needed = ordered[-1 - len(ordered) // _ALLOWED_LATE] - ordered[0] + _MARGIN_S
         self.target_s = min(max(needed, self._min_s), self.max_s)
+
+    def _forget(self, remembered: tuple[float, float]) -> None:
+        del self._ordered[bisect_left(self._ordered, remembered[1])]
