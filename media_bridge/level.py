@@ -1,5 +1,7 @@
 """How loud a piece of sound is."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,8 +11,12 @@ _FULL_SCALE = 32768.0
 
 def level_dbfs(pcm: bytes) -> float:
     """The RMS of pcm in dB below full scale; SILENCE_DBFS at least, and for no samples."""
-    samples = len(pcm) // 2
-    return float(block_levels_dbfs(pcm, samples)[0]) if samples else SILENCE_DBFS
+    count = len(pcm) // 2
+    if not count:
+        return SILENCE_DBFS
+    samples = np.frombuffer(pcm, "<i2", count).astype(np.float32)
+    power = float(samples.dot(samples)) / (count * _FULL_SCALE**2)
+    return max(10 * math.log10(power), SILENCE_DBFS) if power else SILENCE_DBFS
 
 
 def block_levels_dbfs(pcm: bytes, block_samples: int) -> NDArray[np.float32]:

@@ -45,7 +45,7 @@ class Member:
     live: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Due:
     """Run this call's tick now."""
 

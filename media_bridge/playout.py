@@ -73,6 +73,7 @@ class Playout:
         self._rate = rate
         self._frame_bytes = 2 * rate * FRAME_MS // 1000
         self._silence = bytes(self._frame_bytes)
+        self._silent_frame = PlayoutFrame(self._silence, "silence")
         self._fade_in = np.linspace(0.0, 1.0, rate * _FADE_MS // 1000, endpoint=False, dtype=np.float32)
         self._turn: int | None = None
         self._open = False
@@ -200,7 +201,7 @@ class Playout:
     def take(self, now: float) -> PlayoutFrame:
         """The frame to send at `now`. Call it once each 20 ms."""
         if self._turn is None or self._finished:
-            return PlayoutFrame(self._silence, "silence")
+            return self._silent_frame
         if not self._open and not self._queue:
             self._finished = True
             self._sounding = False
@@ -209,7 +210,7 @@ class Playout:
         if self._voice is _Voice.PAUSING:
             return self._pause_frame()
         if self._voice is _Voice.PAUSED:
-            return PlayoutFrame(self._silence, "silence")
+            return self._silent_frame
         if self._open and len(self._queue) < self._frame_bytes:
             return self._dry_frame()
         return self._speech_frame(self._turn, now)

@@ -28,6 +28,14 @@ class RtpPacket:
     marker: bool = False
 
     def __post_init__(self) -> None:
+        # one look for all, as this is done for every packet
+        if (
+            0 <= self.payload_type < 1 << 7
+            and 0 <= self.sequence < 1 << 16
+            and 0 <= self.timestamp < 1 << 32
+            and 0 <= self.ssrc < 1 << 32
+        ):
+            return
         for name, value, bits in (
             ("payload type", self.payload_type, 7),
             ("sequence", self.sequence, 16),
@@ -80,9 +88,17 @@ def _before_padding(data: bytes, start: int) -> int:
 
 def build(packet: RtpPacket) -> bytes:
     """The datagram for a packet: no padding, no extension, no CSRC."""
-    second = packet.payload_type | (0x80 if packet.marker else 0)
-    header = _HEADER.pack(VERSION << 6, second, packet.sequence, packet.timestamp, packet.ssrc)
-    return header + packet.payload
+    return build_datagram(
+        packet.payload_type, packet.sequence, packet.timestamp, packet.ssrc, packet.payload, packet.marker
+    )
+
+
+def build_datagram(
+    payload_type: int, sequence: int, timestamp: int, ssrc: int, payload: bytes, marker: bool
+) -> bytes:
+    """The same from numbers that fit their fields."""
+    second = payload_type | (0x80 if marker else 0)
+    return _HEADER.pack(VERSION << 6, second, sequence, timestamp, ssrc) + payload
 
 
 def sequence_add(sequence: int, step: int) -> int:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from media_bridge.errors import MediaError, RtpError
 from media_bridge.log_gate import LogGate
-from media_bridge.rtp import RtpPacket, build, parse, sequence_add, timestamp_add
+from media_bridge.rtp import RtpPacket, build_datagram, parse, sequence_add, timestamp_add
 
 Address = tuple[str, int]
 
@@ -131,8 +131,8 @@ class RtpSocket:
         if self._peer is None:
             return
         self._timestamp = timestamp_add(self._timestamp, left_out)
-        datagram = build(
-            RtpPacket(self._payload_type, self._sequence, self._timestamp, self._ssrc, payload, marker)
+        datagram = build_datagram(
+            self._payload_type, self._sequence, self._timestamp, self._ssrc, payload, marker
         )
         # one that cannot leave is a lost packet to the other side, so the numbers go on
         self._sequence = sequence_add(self._sequence, 1)
