@@ -3,7 +3,7 @@
     for peer in MEDIA_PEERS:
         try:
             python = environment(peer.packages, peer.pythons, say)
-        except PeerMissing as error:
+        except PeerMissingError as error:
             ...                     # str(error) goes into the table in place of figures
         subject = peer.command(python)      # keeps to the seam of benchmarks.media_load.subject
         callers = peer.callers              # in the place of benchmarks.media_load.callers, run with our own Python
@@ -13,13 +13,10 @@ head of its program.
 """
 
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.peers.environment import Packages, Python
-
-_HERE = Path(__file__).parent
 
 PIPECAT = Packages("pipecat", "140 MB to download, 510 MB on disk")
 VOICE_AGENT = Packages("asterisk-ai-voice-agent", "30 MB to download, 190 MB on disk")
@@ -37,7 +34,8 @@ class MediaPeer:
     options: tuple[str, ...] = ()
 
     def command(self, python: Path) -> list[str]:
-        return [str(python), str(_HERE / self.program), *self.options]
+        """To be run in the root of the repository, as `callers`."""
+        return [str(python), "-m", f"benchmarks.peers.{self.program}", *self.options]
 
     @property
     def callers(self) -> list[str]:
@@ -49,15 +47,15 @@ MEDIA_PEERS = (
         "asterisk-ai-voice-agent",
         VOICE_AGENT,
         ((3, 11), (3, 12), (3, 13)),
-        "voice_agent_subject.py",
+        "voice_agent_subject",
         "audiosocket",
     ),
-    MediaPeer("pipecat-asterisk", PIPECAT, ((3, 12), (3, 13)), "pipecat_subject.py", "websocket"),
+    MediaPeer("pipecat-asterisk", PIPECAT, ((3, 12), (3, 13)), "pipecat_subject", "websocket"),
     MediaPeer(
         "pipecat-asterisk+turns",
         PIPECAT,
         ((3, 12), (3, 13)),
-        "pipecat_subject.py",
+        "pipecat_subject",
         "websocket",
         ("--turns",),
     ),
@@ -68,19 +66,5 @@ PIPECAT_TURNS_PYTHONS: tuple[Python, ...] = ((3, 11), (3, 12), (3, 13))
 
 
 def pipecat_turns(python: Path) -> list[str]:
-    """The command of `pipecat_turns.py`, which reads its request from standard input."""
-    return [str(python), str(_HERE / "pipecat_turns.py")]
-
-
-def cheapest(core_pct_per_call: dict[str, float]) -> tuple[str, float] | None:
-    """Name and cost of the cheapest peer; None if none could be measured."""
-    if not core_pct_per_call:
-        return None
-    name = min(core_pct_per_call, key=core_pct_per_call.__getitem__)
-    return name, core_pct_per_call[name]
-
-
-def most_carried(costs: dict[int, float], carried: Callable[[int], bool]) -> tuple[int, float] | None:
-    """Of a peer's cost by calls, the largest number of calls that it carried, and the cost there."""
-    able = [calls for calls in costs if carried(calls)]
-    return (max(able), costs[max(able)]) if able else None
+    """The command of `pipecat_turns`, which reads its request from standard input."""
+    return [str(python), "-m", "benchmarks.peers.pipecat_turns"]

@@ -26,7 +26,7 @@ _DOWNLOAD = re.compile(r"^\s*Downloading (?:\S*/)?(\S+) (\([\d.]+ \w+\))")
 _WHICH = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
 
 
-class PeerMissing(Exception):
+class PeerMissingError(Exception):
     """The peer cannot run here. Its text says why, in a few words."""
 
 
@@ -43,11 +43,11 @@ class Packages:
 
 
 def environment(packages: Packages, pythons: Sequence[Python], say: Say) -> Path:
-    """The interpreter of the environment, which is made if need be. Raises PeerMissing."""
+    """The interpreter of the environment, which is made if need be. Raises PeerMissingError."""
     found = find_python(pythons, _asked)
     if found is None:
         wanted = ", ".join(_dotted(python) for python in pythons)
-        raise PeerMissing(f"needs Python {wanted}, which is not here")
+        raise PeerMissingError(f"needs Python {wanted}, which is not here")
     version, interpreter = found
     folder = default_cache_dir() / "peers" / f"{packages.name}-{_dotted(version)}"
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,9 @@ def downloading(line: str) -> str | None:
 
 def _asked(command: str) -> Python | None:
     try:
-        answer = subprocess.run([command, "-c", _WHICH], capture_output=True, text=True, timeout=30, check=True)
+        answer = subprocess.run(
+            [command, "-c", _WHICH], capture_output=True, text=True, timeout=30, check=True
+        )
         major, minor = answer.stdout.split(".")
         return int(major), int(minor)
     except (OSError, subprocess.SubprocessError, ValueError):
@@ -97,9 +99,11 @@ def _asked(command: str) -> Python | None:
 def _make(folder: Path, packages: Packages, interpreter: str, say: Say) -> None:
     say(f"Making an environment for {packages.name} (about {packages.size}) in {folder}.")
     shutil.rmtree(folder, ignore_errors=True)
-    made = subprocess.run([interpreter, "-m", "venv", str(folder)], capture_output=True, text=True, check=False)
+    made = subprocess.run(
+        [interpreter, "-m", "venv", str(folder)], capture_output=True, text=True, check=False
+    )
     if made.returncode:
-        raise PeerMissing(f"its environment could not be made: {_end(made.stderr)}")
+        raise PeerMissingError(f"its environment could not be made: {_end(made.stderr)}")
     # no dependencies: the list is whole, less what is left out on purpose
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--require-hashes", "--no-deps"]
     quiet = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PIP_PROGRESS_BAR": "off"}
@@ -117,7 +121,7 @@ def _make(folder: Path, packages: Packages, interpreter: str, say: Say) -> None:
             if file := downloading(line):
                 say(f"  {file}")
     if process.returncode:
-        raise PeerMissing(f"its packages could not be installed: {_end(''.join(lines))}")
+        raise PeerMissingError(f"its packages could not be installed: {_end(''.join(lines))}")
     (folder / _STAMP).write_text(_fingerprint(packages), encoding="ascii")
     mib = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 2**20
     say(f"Made, {mib:.0f} MB.")

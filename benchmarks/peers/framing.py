@@ -1,4 +1,4 @@
-"""AudioSocket and chan_websocket as Asterisk speaks them to a bot, as bytes: what the callers of the peers send and read.
+"""AudioSocket and chan_websocket as Asterisk speaks them to a bot: the bytes that the peers' callers send and read.
 
 Pure. Both carry `slin` at 8 kHz, 320 bytes each 20 ms from the caller. A medium's `unpack` takes whole messages from
 the front of what has come and gives the bot's sound in them and what else must be answered.

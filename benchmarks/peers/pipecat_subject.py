@@ -1,14 +1,14 @@
-"""`pipecat-ai` with `pipecat-asterisk` as a subject of `benchmarks.media`. Runs in its own environment, on Python 3.12+.
+"""`pipecat-ai` with `pipecat-asterisk` as a subject of `benchmarks.media`. In its own environment, on Python 3.12+.
 
 The medium is chan_websocket with `slin` at 8 kHz: `pipecat-asterisk` is the server that Asterisk dials, and speaks no
 RTP. So `listening` names one address for all calls, and the callers are `benchmarks.peers.stream_callers websocket`.
 
 Included, all of it the packages' own code with its defaults: uvicorn and FastAPI as in the package's example, one
-`PipelineWorker` and `WorkerRunner` a call, `AsteriskWebsocketTransport` with its serializer and flow control, 8 kHz both
-ways as its README advises (so nothing is resampled on the way in), and `VADProcessor` with `SileroVADAnalyzer`. The
-bot's sentences come as from a voice service, `TTSAudioRawFrame`s of 100 ms at 22.05 kHz between `TTSStartedFrame` and
-`TTSStoppedFrame`; the output transport resamples them. It sends them ahead of time in pieces of a second, as Asterisk
-paces.
+`PipelineWorker` and `WorkerRunner` a call, `AsteriskWebsocketTransport` with its serializer and flow control, 8 kHz
+both ways as its README advises (so nothing is resampled on the way in), and `VADProcessor` with `SileroVADAnalyzer`.
+The bot's sentences come as from a voice service, `TTSAudioRawFrame`s of 100 ms at 22.05 kHz between `TTSStartedFrame`
+and `TTSStoppedFrame`; the output transport resamples them. It sends them ahead of time in pieces of a second, as
+Asterisk paces.
 
 Not included: speech recognition, language model, voice, the aggregators, and (without `--turns`) the decision that a
 turn is over: pauses are those of the VAD. With `--turns` its default turn detection (Smart Turn v3 on each pause)
@@ -46,7 +46,8 @@ from pipecat.turns.user_turn_processor import UserTurnProcessor
 from pipecat.turns.user_turn_strategies import UserTurnStrategies, default_user_turn_stop_strategies
 from pipecat.workers.runner import WorkerRunner
 from pipecat_asterisk import AsteriskWebsocketTransport
-from seam import VOICE_RATE, Seam, talk, voice
+
+from benchmarks.peers.seam import VOICE_RATE, Seam, talk, voice
 
 RATE = 8000
 _PIECE_BYTES = VOICE_RATE // 10 * 2
@@ -147,7 +148,7 @@ async def serving(app: FastAPI) -> Any:
     """uvicorn with its defaults; gives the port."""
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
     task = asyncio.create_task(server.serve())
-    while not server.started:
+    while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
         await asyncio.sleep(0.01)
     try:
         yield server.servers[0].sockets[0].getsockname()[1]

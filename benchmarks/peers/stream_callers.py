@@ -7,7 +7,7 @@ part of Asterisk is played here. `listening` holds no real addresses: the caller
 
 * `gap_ms` is of the times between two arrivals within a sentence (a silence of the bot is no packets), and None over
   websocket, where the bot sends ahead of time in pieces of any length;
-* `missing` is None (TCP), `received` and `spoken` are in units of 20 ms; `mute` counts calls with less than two arrivals;
+* `missing` is None (TCP), `received` and `spoken` are in units of 20 ms, `mute` counts calls that said nothing;
 * `broken` counts calls that the bot ended or garbled.
 """
 
@@ -50,9 +50,7 @@ class StreamCallers:
     def __init__(self, medium: Medium, count: int) -> None:
         pcm = conversation().astype("<i2").tobytes()
         self._medium = medium
-        self._messages = [
-            medium.pack(pcm[at : at + FRAME_BYTES]) for at in range(0, len(pcm), FRAME_BYTES)
-        ]
+        self._messages = [medium.pack(pcm[at : at + FRAME_BYTES]) for at in range(0, len(pcm), FRAME_BYTES)]
         self._starts = [index * len(self._messages) // count for index in range(count)]
         self._streams: list[_Stream] = []
         self._by_fd: dict[int, _Stream] = {}
@@ -110,7 +108,7 @@ class StreamCallers:
         for stream in self._streams:
             stamps = np.frombuffer(stream.arrivals, np.float64)
             stamps = stamps[stamps >= since]
-            mute += len(stamps) < 2
+            mute += not stream.spoken
             steps = np.diff(stamps)
             gaps.append(steps[steps < _SILENCE_S])
         return {
@@ -140,12 +138,13 @@ class StreamCallers:
         now = time.time()
         try:
             data = stream.sock.recv(2**18)
-            if not data:
-                raise FramingError("the bot hung up")
             unpacked = self._medium.unpack(stream.unread + data)
         except (OSError, FramingError):
             self._break(stream)
             return
+        if not data:
+            # the bot hung up
+            self._break(stream)
         stream.unread = (stream.unread + data)[unpacked.used :]
         stream.unsent += unpacked.answer
         for sound in unpacked.sound:

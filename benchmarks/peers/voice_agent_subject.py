@@ -24,15 +24,17 @@ import wave
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 import yaml
-from seam import VOICE_RATE, Seam, talk, voice
 
+from benchmarks.peers.seam import VOICE_RATE, Seam, talk, voice
+
+# read on import
 os.environ.setdefault("AI_AGENT_LOG", "WARNING")
 
-from asterisk_ai_voice_agent import agent, llm, stt, tts  # noqa: E402 - its log level is read on import
+from asterisk_ai_voice_agent import agent, llm, stt, tts
 
 HOST = "127.0.0.1"
 
@@ -40,7 +42,7 @@ HOST = "127.0.0.1"
 class Recogniser(stt.StreamingSTT):
     """Everything but the request to the recogniser."""
 
-    counts: "Counter[str]" = Counter()
+    counts: ClassVar["Counter[str]"] = Counter()
 
     async def feed(self, samples: bytes) -> None:
         self.counts["heard"] += 1
@@ -55,7 +57,7 @@ class RecordedVoice:
     """In the place of a Piper voice: the "text" is the number of a recorded sentence."""
 
     config = SimpleNamespace(sample_rate=VOICE_RATE)
-    sentences: list[bytes] = []
+    sentences: ClassVar[list[bytes]] = []
 
     def synthesize(self, text: str, file: wave.Wave_write) -> None:
         file.setnchannels(1)
