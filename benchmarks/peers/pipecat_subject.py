@@ -20,7 +20,6 @@ import argparse
 import asyncio
 import sys
 from collections import Counter
-from contextlib import asynccontextmanager
 from typing import Any
 
 import uvicorn
@@ -143,18 +142,13 @@ def application(calls: Calls) -> FastAPI:
     return app
 
 
-@asynccontextmanager
-async def serving(app: FastAPI) -> Any:
-    """uvicorn with its defaults; gives the port."""
+async def serve(app: FastAPI) -> tuple[int, "asyncio.Task[None]"]:
+    """uvicorn with its defaults: its port, and the task it runs in."""
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
     task = asyncio.create_task(server.serve())
     while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
         await asyncio.sleep(0.01)
-    try:
-        yield server.servers[0].sockets[0].getsockname()[1]
-    finally:
-        server.should_exit = True
-        await task
+    return server.servers[0].sockets[0].getsockname()[1], task
 
 
 async def main() -> None:
@@ -165,12 +159,12 @@ async def main() -> None:
     logger.add(sys.stderr, level="WARNING")
     seam = await Seam.opened()
     calls = Calls(turns=chosen.turns)
-    async with serving(application(calls)) as port:
-        seam.tell({"ready": True})
-        count = (await seam.hear("open"))["open"]
-        seam.tell({"listening": [["127.0.0.1", port]] * count})
-        await seam.hear("close")
-        seam.closed(calls.counts)
+    port, _server = await serve(application(calls))
+    seam.tell({"ready": True})
+    count = (await seam.hear("open"))["open"]
+    seam.tell({"listening": [["127.0.0.1", port]] * count})
+    await seam.hear("close")
+    seam.close(calls.counts)
 
 
 if __name__ == "__main__":

@@ -161,9 +161,8 @@ async def main() -> None:
             await asyncio.to_thread(register, register_port, number)
         seam.tell({"listening": [[HOST, audio_port]] * count})
         await seam.hear("close")
-        seam.closed(Recogniser.counts)
         server.cancel()
-        await asyncio.gather(server, return_exceptions=True)
+    seam.close(Recogniser.counts)
 
 
 if __name__ == "__main__":
