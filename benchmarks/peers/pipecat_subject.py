@@ -7,8 +7,8 @@ Included, all of it the packages' own code with its defaults: uvicorn and FastAP
 `PipelineWorker` and `WorkerRunner` a call, `AsteriskWebsocketTransport` with its serializer and flow control, 8 kHz
 both ways as its README advises (so nothing is resampled on the way in), and `VADProcessor` with `SileroVADAnalyzer`.
 The bot's sentences come as from a voice service, `TTSAudioRawFrame`s of 100 ms at 22.05 kHz between `TTSStartedFrame`
-and `TTSStoppedFrame`; the output transport resamples them. It sends them ahead of time in pieces of a second, as
-Asterisk paces.
+and `TTSStoppedFrame`, five times faster than they are spoken; the output transport resamples them. It sends them ahead
+of time in pieces of a second, as Asterisk paces.
 
 Not included: speech recognition, language model, voice, the aggregators, and (without `--turns`) the decision that a
 turn is over: pauses are those of the VAD. With `--turns` its default turn detection (Smart Turn v3 on each pause)
@@ -50,6 +50,7 @@ from benchmarks.peers.seam import VOICE_RATE, Seam, talk, voice
 
 RATE = 8000
 _PIECE_BYTES = VOICE_RATE // 10 * 2
+_PIECE_EVERY_S = 0.02
 
 
 class Bot(FrameProcessor):
@@ -81,6 +82,7 @@ class Bot(FrameProcessor):
             await self.push_frame(
                 TTSAudioRawFrame(audio=piece, sample_rate=VOICE_RATE, num_channels=1, context_id=context)
             )
+            await asyncio.sleep(_PIECE_EVERY_S)
         await self.push_frame(TTSStoppedFrame(context_id=context))
 
 
