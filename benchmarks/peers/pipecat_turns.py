@@ -8,16 +8,17 @@ EVENT for each decision:
 * `{"ms": 3412, "what": "stopped", "by": S, "model_ms": 12}`: the turn is over, the language model would be asked.
 
 `ms` counts from the first sample of the clip: the sound that had been heard, plus for `stopped` the time that the
-end-of-turn model took for this decision (`model_ms`, measured here, one thread; 0 where something else decided). `by`
-is the strategy's class, or `timeout`. Before the clip come `lead_ms` of silence (the VAD's loudness meter looks back
-over some of it, as in a call that has gone on for a while), after it `tail_ms`.
+end-of-turn model needed for this decision (`model_ms`: processor time of its one thread here, so what it takes on an
+idle core; 0 where something else decided). `by` is the strategy's class, or `timeout`. Before the clip come `lead_ms`
+of silence (the VAD's loudness meter looks back over some of it, as in a call that has gone on for a while), after it
+`tail_ms`.
 
 What runs, all of it the package's own with its defaults: `VADController` with `SileroVADAnalyzer` (8 kHz),
-`UserTurnController` with `UserTurnStrategies()`: a turn starts with voice, and ends when Smart Turn v3 says so after
-200 ms of silence, at the latest after 3 s. They are wired as `LLMUserAggregator` wires them, without a pipeline around
-them. In the place of the recogniser stands one that needs `transcript_ms` after the VAD's end of speech, as the
-package's own Whisper service gives one final transcript a segment (which the end of a turn waits for); with
-`"words": false` it hears no words, as in a noise. A turn whose voice the VAD does not notice is no turn at all.
+`UserTurnController` with the strategies of `UserTurnStrategies()`: a turn starts with voice, and ends when Smart Turn
+v3 says so after 200 ms of silence, at the latest after 3 s. They are wired as `LLMUserAggregator` wires them, without
+a pipeline around them. In the place of the recogniser stands one that needs `transcript_ms` after the VAD's end of
+speech, as the package's own Whisper service gives one final transcript a segment (which the end of a turn waits for);
+with `"words": false` it hears no words, as in a noise. A turn whose voice the VAD does not notice is no turn at all.
 
 The package reads the wall clock for its timers, so the clock is virtual here: `time.time`, `time.monotonic` and with
 them the event loop's clock stand still while a frame of 20 ms is worked on and go on by 20 ms after it.
@@ -28,8 +29,9 @@ import json
 import sys
 import time
 import wave
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -66,7 +68,6 @@ from pipecat.clocks.system_clock import SystemClock  # noqa: E402
 from pipecat.frames.frames import (  # noqa: E402
     Frame,
     InputAudioRawFrame,
-    MetricsFrame,
     StartFrame,
     STTMetadataFrame,
     TranscriptionFrame,
@@ -76,26 +77,50 @@ from pipecat.frames.frames import (  # noqa: E402
 from pipecat.processors.frame_processor import FrameProcessorSetup  # noqa: E402
 from pipecat.services.stt_latency import WHISPER_TTFS_P99  # noqa: E402
 from pipecat.turns.user_turn_controller import UserTurnController  # noqa: E402
-from pipecat.turns.user_turn_strategies import UserTurnStrategies  # noqa: E402
+from pipecat.turns.user_turn_strategies import (  # noqa: E402
+    UserTurnStrategies,
+    default_user_turn_stop_strategies,
+)
 from pipecat.utils.asyncio.task_manager import TaskManager  # noqa: E402
+
+
+class Model:
+    """The default stop strategies, one for all clips: the model is warm, as after the first turn of a call."""
+
+    def __init__(self) -> None:
+        self.strategies: list[Any] = default_user_turn_stop_strategies()
+        # seconds of the clock: when the last verdict was asked for, and when it is there
+        self.verdict = (0.0, 0.0)
+        for strategy in self.strategies:
+            analyzer = strategy._turn_analyzer
+            analyzer._predict_endpoint = partial(self._timed, analyzer._predict_endpoint)
+
+    async def forget(self) -> None:
+        """Nothing is left of the clip before."""
+        for strategy in self.strategies:
+            await strategy.handle_user_turn_stopped()
+
+    def _timed(self, predict: Callable[[Any], Any], sound: Any) -> Any:
+        began = time.thread_time()
+        prediction = predict(sound)
+        self.verdict = (CLOCK.now, CLOCK.now + time.thread_time() - began)
+        return prediction
 
 
 class Listener:
     """The two controllers on one clip."""
 
-    def __init__(self, *, words: bool, lead_ms: int, transcript_ms: float) -> None:
+    def __init__(self, model: Model, *, words: bool, lead_ms: int, transcript_ms: float) -> None:
         self.events: list[dict[str, object]] = []
         self._words = words
         self._transcript_s = transcript_ms / 1000
         self._began = CLOCK.now + lead_ms / 1000
-        # seconds of the clock: when the last verdict of the end-of-turn model was asked for, and there
-        self._verdict = (0.0, 0.0)
+        self._model = model
         self._due: list[tuple[float, Frame]] = []
         self._vad = VADController(SileroVADAnalyzer())
-        self._turn = UserTurnController(user_turn_strategies=UserTurnStrategies())
+        self._turn = UserTurnController(user_turn_strategies=UserTurnStrategies(stop=model.strategies))
         self._vad.add_event_handler("on_speech_started", self._on_speech_started)
         self._vad.add_event_handler("on_speech_stopped", self._on_speech_stopped)
-        self._turn.add_event_handler("on_push_frame", self._on_push_frame)
         self._turn.add_event_handler("on_user_turn_started", self._on_turn_started)
         self._turn.add_event_handler("on_user_turn_stopped", self._on_turn_stopped)
 
@@ -111,6 +136,7 @@ class Listener:
         )
         await self._vad.setup(setup)
         await self._turn.setup(setup)
+        await self._model.forget()
         await self._turn.process_frame(StartFrame())
         await self._vad.start()
         await self._turn.start()
@@ -146,16 +172,11 @@ class Listener:
             self._due.append((CLOCK.now + self._transcript_s, words))
         self._due.sort(key=lambda due: due[0])
 
-    async def _on_push_frame(self, _controller: object, frame: Frame, _direction: object) -> None:
-        if isinstance(frame, MetricsFrame):
-            took_ms = sum(getattr(data, "e2e_processing_time_ms", None) or 0.0 for data in frame.data)
-            self._verdict = (CLOCK.now, CLOCK.now + took_ms / 1000)
-
     async def _on_turn_started(self, _controller: object, strategy: object, _params: object) -> None:
         self.events.append({"ms": self._ms(CLOCK.now), "what": "started", "by": _name(strategy)})
 
     async def _on_turn_stopped(self, _controller: object, strategy: object, _params: object) -> None:
-        asked, there = self._verdict
+        asked, there = self._model.verdict
         model_ms = round((there - asked) * 1000) if there > CLOCK.now else 0
         event = {"ms": self._ms(max(there, CLOCK.now)), "what": "stopped", "by": _name(strategy)}
         self.events.append(event | {"model_ms": model_ms})
@@ -189,10 +210,14 @@ async def main() -> None:
     logger.remove()
     logger.add(sys.stderr, level="WARNING")
     lead_ms = request.get("lead_ms", 2000) // FRAME_MS * FRAME_MS
+    model = Model()
     decided = {}
     for number, clip in enumerate(request["clips"], 1):
         listener = Listener(
-            words=clip.get("words", True), lead_ms=lead_ms, transcript_ms=request.get("transcript_ms", 0)
+            model,
+            words=clip.get("words", True),
+            lead_ms=lead_ms,
+            transcript_ms=request.get("transcript_ms", 0),
         )
         async with listener.running():
             for pcm in frames(Path(clip["wav"]), lead_ms, request.get("tail_ms", 6500)):
