@@ -61,10 +61,10 @@ MEDIA_PEERS = (
     ),
 )
 
-# for benchmarks.turns: `pipecat-ai` alone also runs on 3.11
-PIPECAT_TURNS_PYTHONS: tuple[Python, ...] = ((3, 11), (3, 12), (3, 13))
+# for benchmarks.turns: `pipecat-ai` alone also runs on 3.11, but an environment for both is enough
+PIPECAT_TURNS_PYTHONS: tuple[Python, ...] = ((3, 12), (3, 13), (3, 11))
 
 
 def pipecat_turns(python: Path) -> list[str]:
-    """The command of `pipecat_turns`, which reads its request from standard input."""
+    """The command of `pipecat_turns`, which reads its request from standard input. For the root of the repository."""
     return [str(python), "-m", "benchmarks.peers.pipecat_turns"]

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -58,13 +57,12 @@ def environment(packages: Packages, pythons: Sequence[Python], say: Say) -> Path
 
 
 def find_python(pythons: Sequence[Python], ask: Callable[[str], Python | None]) -> tuple[Python, str] | None:
-    """Version and command of an interpreter that will do, the version we run on first.
+    """Version and command of an interpreter that will do, the first of `pythons` that is here.
 
     `ask` gives the version of a command that can make environments, else None: a command that is there may be a shim
     that only says so.
     """
-    ours = sys.version_info[:2]
-    for version in sorted(pythons, key=lambda python: (python != ours, python)):
+    for version in pythons:
         for command in commands(version, os.environ):
             if ask(command) == version:
                 return version, command

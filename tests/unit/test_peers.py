@@ -3,14 +3,13 @@
 import itertools
 import json
 import struct
-import sys
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 
 from benchmarks.peers import environment, framing
-from benchmarks.peers.catalogue import MEDIA_PEERS, PIPECAT_TURNS_PYTHONS
+from benchmarks.peers.catalogue import MEDIA_PEERS
 from benchmarks.peers.environment import commands, downloading, find_python
 from benchmarks.peers.framing import FramingError
 from benchmarks.peers.seam import VOICE_RATE, seconds, turns, voice
@@ -138,19 +137,13 @@ def test_bot_voice_is_the_recorded_sentences_at_the_voice_rate() -> None:
 # --- the environment ------------------------------------------------------------------------------------------------
 
 
-def test_python_of_a_peer_is_the_first_that_really_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "version_info", (3, 11, 2))
+def test_python_of_a_peer_is_the_first_that_really_runs() -> None:
     installed = {"python3.12": (3, 12), "python3.13": (3, 13)}
-    assert find_python([(3, 13), (3, 12)], installed.get) == ((3, 12), "python3.12")
-    assert find_python([(3, 13), (3, 11)], installed.get) == ((3, 13), "python3.13")
+    assert find_python([(3, 13), (3, 12)], installed.get) == ((3, 13), "python3.13")
+    assert find_python([(3, 11), (3, 12)], installed.get) == ((3, 12), "python3.12")
+    assert find_python([(3, 11)], installed.get) is None
     # what answers with another version is not it
     assert find_python([(3, 12)], {"python3.12": (3, 11)}.get) is None
-
-
-def test_python_we_run_on_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "version_info", (3, 13, 0))
-    installed = {"python3.12": (3, 12), "python3.13": (3, 13)}
-    assert find_python([(3, 12), (3, 13)], installed.get) == ((3, 13), "python3.13")
 
 
 def test_python_of_pyenv_is_found_behind_its_shims(tmp_path: Path) -> None:
@@ -192,7 +185,6 @@ def test_every_peer_has_its_pinned_packages_and_its_program() -> None:
         assert (Path(environment.__file__).parent / f"{peer.program}.py").is_file()
         assert peer.medium in framing.MEDIA
         assert " " not in peer.name
-    assert PIPECAT_TURNS_PYTHONS[0] == (3, 11)
 
 
 # --- the verdict ----------------------------------------------------------------------------------------------------
