@@ -37,7 +37,7 @@ def run(chosen: argparse.Namespace) -> int:
     from voicebot.call_process import run_call_process
     from voicebot.config import load
 
-    return run_call_process(load(chosen.config), chosen.transcript_file)
+    return run_call_process(load(chosen.config, calls_here=True), chosen.transcript_file)
 
 
 def worker(chosen: argparse.Namespace) -> int:
@@ -70,7 +70,7 @@ def fetch(chosen: argparse.Namespace) -> int:
 def check_config(chosen: argparse.Namespace) -> int:
     from voicebot.config import load
 
-    config = load(chosen.config)
+    config = load(chosen.config, calls_here=True)
     if chosen.show:
         import yaml
 
@@ -97,7 +97,7 @@ def _loaded(file: Path | None) -> "tuple[Config, str]":
     from voicebot.config import DEFAULT_FILE, parse, read_text
 
     text = read_text(file)
-    config = parse(text, str(file or DEFAULT_FILE), os.environ)
+    config = parse(text, str(file or DEFAULT_FILE), os.environ, calls_here=True)
     _say(_which(file))
     return config, text
 
