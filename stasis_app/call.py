@@ -116,7 +116,8 @@ class Call:
     ) -> None:
         """When the process ends at once the caller goes on in the dialplan, not on a dead line."""
         if kind is not None and issubclass(kind, asyncio.CancelledError):
-            await self._board.hand_back(self._start.channel.id, "draining")
+            begun = self._state.phase is not Phase.CONNECTING
+            await self._board.hand_back(self._start.channel.id, "stopped" if begun else "draining")
 
     async def _watch_caller(self, inbox: Subscription, session: MediaSession) -> None:
         async for event in inbox:

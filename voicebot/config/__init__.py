@@ -67,10 +67,18 @@ def read_text(path: Path | None = None) -> str:
         raise ConfigError(f"{path}: {error.strerror or error}: name the file with -c FILE") from None
 
 
-def parse(text: str, name: str, environ: Mapping[str, str], *, calls_here: bool = False) -> Config:
+def parse(
+    text: str,
+    name: str,
+    environ: Mapping[str, str],
+    *,
+    calls_here: bool = False,
+    processes: int | None = None,
+) -> Config:
     """YAML `text` to Config; `name` is what messages call it. Raises ConfigError, listing every problem.
 
-    `calls_here`: the call process runs on this machine, so its addresses and names are looked up as well.
+    `calls_here`: the call process runs on this machine, so its addresses and names are looked up as well. `processes`
+    is put in the place of calls.processes.
     """
     document = read(text, environ)
     problems = list(document.problems)
@@ -84,6 +92,8 @@ def parse(text: str, name: str, environ: Mapping[str, str], *, calls_here: bool 
         found = translate(error.errors(include_url=False), Config, document.hidden)
         problems += [problem for problem in found if problem.path not in told]
         config = _best_effort(data, problems, environ)
+    if processes is not None:
+        config = config.model_copy(update={"calls": config.calls.model_copy(update={"processes": processes})})
     wrong = {problem.path for problem in problems}
     for problem, paths in [*check(config), *unknown_models(config)]:
         if not any(_touches(path, key) for path in paths for key in wrong):

@@ -10,9 +10,11 @@ from gpu_workers.settings import WorkerSettings
 from media_bridge.settings import CODECS_OF, Medium, TransportName, medium_of
 from voicebot.config.media_addresses import Finding, finding, is_any, is_loopback, unreachable
 from voicebot.config.model import Config
+from voicebot.config.processes import calls_of_each, own_ports
 from voicebot.config.source import KeyPath
 
 _DEVICE = re.compile(r"cpu|cuda(:\d+)?")
+_LAST_PORT = 65535
 _PORTS_PER_CALL = 4  # RTP and RTCP, of the phone's leg and of ours
 
 
@@ -71,24 +73,27 @@ def _ordered(config: Config) -> Iterator[Finding]:
 
 
 def _port_ranges(config: Config) -> Iterator[Finding]:
-    media, asterisk, max_calls = config.media, config.asterisk, config.calls.max_calls
+    media, asterisk, calls = config.media, config.asterisk, config.calls
+    each = f" for each of {calls.processes} processes" if calls.processes > 1 else ""
+    all_calls = calls.max_calls * calls.processes
     ours = (("media", "port_start"), ("media", "port_end"))
     theirs = (("asterisk", "rtp_start"), ("asterisk", "rtp_end"))
     limit = ("calls", "max_calls")
-    even = media.port_end // 2 - (media.port_start - 1) // 2
-    if "rtp" in transports_in_use(config) and 0 < even < max_calls:
+    room = calls_of_each(config)
+    if "rtp" in transports_in_use(config) and media.port_start <= media.port_end and room < calls.max_calls:
         yield finding(
-            f"has room for {even} calls, calls.max_calls is {max_calls}: widen it to {2 * max_calls} ports",
+            f"has room for {room} calls{each}, calls.max_calls is {calls.max_calls}: widen it to"
+            f" {2 * all_calls} ports",
             *ours,
             limit,
         )
     if not asterisk.start:
         return
     room = (asterisk.rtp_end - asterisk.rtp_start + 1) // _PORTS_PER_CALL
-    if 0 < room < max_calls:
-        ports = _PORTS_PER_CALL * max_calls
+    if 0 < room < all_calls:
+        ports = _PORTS_PER_CALL * all_calls
         yield finding(
-            f"has room for {room} calls, calls.max_calls is {max_calls}: widen it to {ports} ports",
+            f"has room for {room} calls, calls.max_calls is {calls.max_calls}{each}: widen it to {ports} ports",
             *theirs,
             limit,
         )
@@ -109,7 +114,9 @@ def _port_ranges(config: Config) -> Iterator[Finding]:
 
 
 def _ports_used_twice(config: Config) -> Iterator[Finding]:
-    listeners: list[tuple[KeyPath, str, int]] = [(("web", "port"), config.web.host, config.web.port)]
+    listeners: list[tuple[KeyPath, str, int]] = [
+        (("web", "port"), config.web.host, port) for port in own_ports(config, config.web.port)
+    ]
     if config.asterisk.start:
         listeners.append((("asterisk", "http_port"), "127.0.0.1", config.asterisk.http_port))
     listeners += [
@@ -118,9 +125,13 @@ def _ports_used_twice(config: Config) -> Iterator[Finding]:
         if worker.start
     ]
     if "audiosocket" in transports_in_use(config):
-        listeners.append(
-            (("media", "audiosocket_port"), config.media.bind_host, config.media.audiosocket_port)
-        )
+        key, host = ("media", "audiosocket_port"), config.media.bind_host
+        listeners += [(key, host, port) for port in own_ports(config, config.media.audiosocket_port)]
+    for path, _, port in listeners:
+        if port > _LAST_PORT:
+            message = f"{port} would be that of a further process: the last port there is is {_LAST_PORT}"
+            yield finding(message, path, ("calls", "processes"))
+            break
     for index, (path, host, port) in enumerate(listeners):
         for other_path, other_host, other_port in listeners[:index]:
             if port == other_port and (host == other_host or is_any(host) or is_any(other_host)):
