@@ -4,7 +4,6 @@ import asyncio
 import os
 import re
 import signal
-import socket
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -19,7 +18,7 @@ import yaml
 from caller_phone.phone import Call, Phone
 from tests.support.bot import Bot, nothing_left
 from tests.support.fake_workers import FakeWorkers, fake_workers
-from tests.support.rig import HOST, AriProbe, private_asterisk, run_sipp
+from tests.support.rig import HOST, AriProbe, private_asterisk, run_sipp, two_ports
 from voicebot.asterisk import AsteriskProcess
 
 ROOT = Path(__file__).parents[2]
@@ -71,19 +70,6 @@ async def until(holds: Callable[[], object]) -> None:
             if await answer if asyncio.iscoroutine(answer) else answer:
                 return
             await asyncio.sleep(0.05)
-
-
-def two_ports() -> int:
-    """The first of two free TCP ports in a row, below those the kernel gives away."""
-    for port in range(28_000, 30_000, 2):
-        with socket.socket() as first, socket.socket() as second:
-            try:
-                first.bind((HOST, port))
-                second.bind((HOST, port + 1))
-            except OSError:
-                continue
-            return port
-    raise AssertionError("no free port")
 
 
 @asynccontextmanager

@@ -40,6 +40,19 @@ def free_ports(count: int, kind: socket.SocketKind = socket.SOCK_DGRAM) -> list[
             probe.close()
 
 
+def two_ports() -> int:
+    """The first of two free TCP ports in a row, below those the kernel gives away."""
+    for port in range(28_000, 30_000, 2):
+        with socket.socket() as first, socket.socket() as second:
+            try:
+                first.bind((HOST, port))
+                second.bind((HOST, port + 1))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no free port")
+
+
 def the_asterisk() -> AsteriskInstall:
     """The Asterisk tests run on; fetched into the cache the first time."""
     return find_or_fetch(default_cache_dir(), print)
