@@ -21,6 +21,7 @@ from stasis_app.history import History
 from stasis_app.intents import is_meant
 from stasis_app.legs import external_leg
 from stasis_app.read_ahead import ReadAhead, Reading
+from stasis_app.record import Sound
 from stasis_app.settings import Profile
 from stasis_app.switchboard import Switchboard
 from stasis_app.turn import Parts
@@ -49,6 +50,7 @@ class Call:
 
     def __init__(self, start: StasisStart, call_id: str, profile: Profile, board: Switchboard) -> None:
         self.call_id = call_id
+        self.sound: Sound | None = None
         self._start = start
         self._profile = profile
         self._board = board
@@ -74,9 +76,13 @@ class Call:
         link = self._board.link
         try:
             async with AsyncExitStack() as stack:
+                # before anything is built: what is undone first is the leg, then the caller goes on
+                stack.push_async_exit(self._leave_nobody_behind)
                 session = await stack.enter_async_context(
                     self._board.plane.open(self.call_id, self._on_media, override=self._profile.media)
                 )
+                self._offer = session.offer
+                stack.callback(self._count, session)
                 stack.callback(self._stop_timers)
                 inbox = stack.enter_context(link.hub.subscribe(self._start.channel.id))
                 await stack.enter_async_context(
@@ -89,13 +95,10 @@ class Call:
                         session.connect,
                     )
                 )
-                self._offer = session.offer
-                stack.push_async_exit(self._leave_nobody_behind)
                 async with asyncio.TaskGroup() as group:
                     caller = group.create_task(self._watch_caller(inbox, session))
                     await self._converse(session, group)
                     caller.cancel()
-                self._count(session)
         except LegFailed as error:
             if error.caller_gone:
                 return "caller_hung_up"
@@ -113,7 +116,8 @@ class Call:
     ) -> None:
         """When the process ends at once the caller goes on in the dialplan, not on a dead line."""
         if kind is not None and issubclass(kind, asyncio.CancelledError):
-            await self._board.hand_back(self._start.channel.id, "draining")
+            begun = self._state.phase is not Phase.CONNECTING
+            await self._board.hand_back(self._start.channel.id, "stopped" if begun else "draining")
 
     async def _watch_caller(self, inbox: Subscription, session: MediaSession) -> None:
         async for event in inbox:
@@ -317,9 +321,8 @@ class Call:
             log.warning("call %s: could not hang up: %s", self.call_id, error)
 
     def _count(self, session: MediaSession) -> None:
-        stats = session.stats()
-        for kind in ("packets_in", "packets_out", "lost", "late", "concealed", "underruns"):
-            self._board.metrics.rtp.labels(kind).inc(getattr(stats, kind))
+        self.sound = Sound.of(session.offer.medium.transport, session.stats())
+        self._board.metrics.observe_sound(self.sound)
 
 
 def _or_between_asterisk_and_us(offer: Offer | None) -> str:
