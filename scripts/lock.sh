@@ -14,3 +14,6 @@ touch requirements/dev.txt
 lock requirements/dev.txt build stt tts-piper llm-cpu dev
 lock requirements/run.txt build stt tts-piper llm-cpu
 lock requirements/call.txt build
+# the tool of `make audit`, in an environment of its own
+echo 'pip-audit>=2.9' | uv pip compile - --universal --python-version 3.11 --generate-hashes --quiet \
+    --no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file requirements/audit.txt
