@@ -6,7 +6,7 @@ The parser, the source guard, the jitter buffer, the decoder and the concealment
 from media_bridge.codecs import WIRE
 from media_bridge.conceal import Concealer
 from media_bridge.errors import RtpError
-from media_bridge.jitter import Frame, JitterBuffer, Lost
+from media_bridge.jitter import Frame, JitterBuffer, Lost, Wait
 from media_bridge.rtp import RtpPacket, build, parse, sequence_add, timestamp_add
 from media_bridge.settings import JitterSettings, Medium
 from media_bridge.source import SourceGuard, Verdict
@@ -28,8 +28,9 @@ _MEDIA = tuple(medium for medium in WIRE if medium.transport == "rtp")
 _SETTINGS = JitterSettings()
 # a stream that is calm again is heard when what the buffer looks back on is over
 _CALM_PACKETS = 300
-# first bytes from here on ask for that; it takes as long as a hundred other inputs
-_CALM_IS_TRIED = 0xF0
+# bits of the first byte: sound is made of what was heard; the calm stream is tried. Both take long
+_DECODED = 0x10
+_CALM_IS_TRIED = 0xE0
 
 
 class _Ear:
@@ -62,18 +63,23 @@ class _Ear:
             for held, held_at in self._guard.held:
                 self._jitter.put(held, held_at)
 
-    def tick(self) -> Frame | None:
+    def tick(self, *, is_decoded: bool) -> Frame | None:
         self.now += 0.02
         taken = self._jitter.take(self.now)
         if isinstance(taken, Frame):
             assert len(taken.payload) == self._wire.frame_bytes
-            pcm = self._concealer.good(self._coder.decode(taken.payload))
-        elif isinstance(taken, Lost):
-            pcm = self._concealer.lost()
-        else:
-            pcm = self._concealer.good(bytes(2 * self._wire.rate // 50))
-        assert len(pcm) == 2 * self._wire.rate // 50
+        if is_decoded:
+            assert len(self._pcm(taken)) == 2 * self._wire.rate // 50
         return taken if isinstance(taken, Frame) else None
+
+    def _pcm(self, taken: Frame | Lost | Wait) -> bytes:
+        match taken:
+            case Frame(payload=payload):
+                return self._concealer.good(self._coder.decode(payload))
+            case Lost():
+                return self._concealer.lost()
+            case Wait():
+                return self._concealer.good(bytes(2 * self._wire.rate // 50))
 
     def packet(self, sequence: int, timestamp: int, ssrc: int) -> RtpPacket:
         return RtpPacket(self._wire.payload_type, sequence, timestamp, ssrc, bytes(self._wire.frame_bytes))
@@ -91,6 +97,7 @@ def one_input(data: bytes) -> None:
     choices = Choices(data)
     first = choices.byte()
     ear = _Ear(_MEDIA[first % len(_MEDIA)])
+    is_decoded = bool(first & _DECODED)
     sequence, timestamp, ssrc = choices.word(), choices.long(), 1
     while choices:
         what = choices.byte()
@@ -111,9 +118,9 @@ def one_input(data: bytes) -> None:
                 sequence, timestamp = sequence_add(sequence, 1), timestamp_add(timestamp, 160)
                 ear.hear(ear.packet(sequence, timestamp, ssrc))
         if what & 0x80:
-            ear.tick()
+            ear.tick(is_decoded=is_decoded)
     ear.check()
-    if first >= _CALM_IS_TRIED:
+    if first & _CALM_IS_TRIED == _CALM_IS_TRIED:
         _is_heard_again(ear)
 
 
@@ -130,5 +137,5 @@ def _mangled(choices: Choices, sequence: int, timestamp: int, ssrc: int) -> byte
 def _is_heard_again(ear: _Ear) -> None:
     for number in range(_CALM_PACKETS):
         ear.hear(ear.packet(number, number * 160, 0xCA11))
-        heard = ear.tick()
+        heard = ear.tick(is_decoded=False)
     assert heard is not None
