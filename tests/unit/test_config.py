@@ -143,6 +143,16 @@ class TestProblems:
             ),
             ("web: {port: !!python/name:os.system }", "not supported"),
             ("a: &a [*a]", "too deeply nested"),
+            ("web:\n  port: !!int ''", "line 2: web.port: is not a number that can be read"),
+            ("web: {host: !!bool x}", "web.host: is not a number that can be read"),
+            ("web: {host: !!binary aGk=}", "web.host: the tag tag:yaml.org,2002:binary is not supported"),
+            (
+                'web:\n  host: "\\U7fffffff"',
+                "line 2: not valid YAML: a character or number that there is not",
+            ),
+            ('web: {host: "\\ud800"}', "web.host: holds a half of a character"),
+            ('"\\ud800": 1', "line 1: a key holds a half of a character"),
+            ("a:\n" + "\n".join(" " * n + "a:" for n in range(1, 60)), "too deeply nested"),
         ],
     )
     def test_what_is_said(self, text: str, message: str) -> None:
