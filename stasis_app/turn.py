@@ -15,7 +15,8 @@ from gpu_workers.errors import WorkerError
 from media_bridge.events import Utterance
 from media_bridge.resample import Resampler
 from media_bridge.session import MediaSession
-from media_bridge.turn_end import EndWaits, end_wait_ms, expected_answer
+from media_bridge.turn_end import EndWaits, end_wait_ms
+from media_bridge.turn_end_expected import expected_answer
 from stasis_app.conversation import GoodbyeWanted, NothingSaid, Saying, TurnFailed
 from stasis_app.hearing import Hearing
 from stasis_app.history import History
