@@ -100,6 +100,7 @@ class PhraseBook:
 def _texts(profile: Profile) -> list[str]:
     said = profile.phrases
     texts = [
+        profile.disclosure,
         profile.greeting,
         said.apology,
         said.goodbye,

@@ -103,10 +103,20 @@ class SentenceChunker:
         rest, self._open = self._open.strip(), ""
         return [*chunks, rest] if rest else chunks
 
+    def close_sentence(self) -> list[str]:
+        """The open chunk if it looks like a whole sentence, since what would show that it is one is late."""
+        text = self._open.rstrip()
+        chunks: list[str] = []
+        if not self._is_list_mark(len(text)) and not _in_link(text) and _sounds_ended(text):
+            self._cut(len(text), chunks)
+        return chunks
+
     def close_first(self) -> list[str]:
         """What can be said of an open first chunk now, since waiting any longer would be heard; often nothing."""
-        if not self._early or _words(self._open) <= _MIN_WORDS:
+        if not self._early or _in_link(self._open):
             return []
+        if _words(self._open) <= _MIN_WORDS:
+            return self.close_sentence()
         cut = _soft_break(self._open, len(self._open.rstrip()), 1)
         chunks: list[str] = []
         if _words(self._open[:cut]) >= _MIN_WORDS:
@@ -227,6 +237,18 @@ def full_stop_ends(before: str, after: str, *, word_is_whole: bool) -> bool | No
             return None
         return _opens_sentence(lower, after.rstrip(".").lower().replace("’", "'"))
     return True
+
+
+def _sounds_ended(text: str) -> bool:
+    """Whether a sentence ends with `text`, by what is there: no number, which may go on, and no abbreviation."""
+    closed = text.rstrip(_CLOSERS)
+    if not any(char.isalnum() for char in closed):
+        return False
+    if closed.endswith((*_FINALS, *_WIDE_FINALS, "..", "…")):
+        return True
+    if not closed.endswith(".") or _NUMBER.match(closed.rsplit(maxsplit=1)[-1].rstrip(".")):
+        return False
+    return full_stop_ends(closed, "x", word_is_whole=True) is True
 
 
 def _opens_sentence(before: str, after: str) -> bool:
