@@ -15,12 +15,15 @@ from media_bridge.turn_end import end_wait_ms
 from stasis_app.conversation import GoodbyeWanted, NothingSaid, TurnFailed
 from stasis_app.expecting import expecting
 from stasis_app.intents import is_farewell
-from stasis_app.patience import keep_patience
+from stasis_app.patience import all_was_heard, keep_patience
 from stasis_app.turn import Parts, Turn
 from stasis_app.voice import Voice
 from stasis_app.writing import sentences
 
 log = logging.getLogger(__name__)
+
+_TICK_S = 0.02
+_LATER_THAN_THOUGHT_S = 0.5
 
 
 async def say_phrases(turn: Turn, texts: Sequence[str], parts: Parts) -> None:
@@ -53,8 +56,7 @@ async def answer(turn: Turn, parts: Parts, now: Callable[[], float]) -> None:
             await _answer(turn, parts, now)
             patience.cancel()
     except* (WorkerError, TimeoutError) as errors:
-        # what was made before the failure is heard before the apology
-        await asyncio.sleep(max(0.0, turn.sound_until - now()))
+        await _let_it_be_heard(turn, parts, now)
         _worker_failed(turn, parts, errors.exceptions[0])
 
 
@@ -84,6 +86,13 @@ async def _answer(turn: Turn, parts: Parts, now: Callable[[], float]) -> None:
     if not voice.spoke:
         raise WorkerError("the LLM worker answered nothing", retryable=True, worker="llm")
     voice.finish()
+
+
+async def _let_it_be_heard(turn: Turn, parts: Parts, now: Callable[[], float]) -> None:
+    """What was made before a failure is heard before the apology."""
+    give_up_at = turn.sound_until + _LATER_THAN_THOUGHT_S
+    while now() < give_up_at and not all_was_heard(parts.media, turn.number):
+        await asyncio.sleep(_TICK_S)
 
 
 async def _words(turn: Turn, parts: Parts) -> str:

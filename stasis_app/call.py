@@ -140,6 +140,8 @@ class Call:
                     self._await_input(self._state.turn)
 
     def _on_media(self, event: media.MediaEvent) -> None:
+        if isinstance(event, media.SpeechPaused | media.SpeechEnded):
+            self._keys.enter()
         match event:
             case media.SpeechStarted() | media.SpeechResumed() if self._passage_left_s():
                 self.post(talk.SpeechOverPassage())

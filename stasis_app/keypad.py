@@ -29,6 +29,10 @@ class Keypad:
         """Nothing more need be waited for."""
         return self._ended or (wanted is not None and len(self._digits) >= wanted)
 
+    @property
+    def is_begun(self) -> bool:
+        return bool(self._digits)
+
     def take(self) -> str:
         """What was entered; begins anew."""
         digits, self._digits, self._ended = self._digits, "", False

@@ -47,6 +47,11 @@ class Keys:
             self._timer.cancel()
             self._timer = None
 
+    def enter(self) -> None:
+        """The caller has said something behind what they pressed: it belongs together."""
+        if self._pad.is_begun and not self._hold_s():
+            self._enter()
+
     def _enter(self) -> None:
         self.stop()
         hold_s = self._hold_s()

@@ -34,7 +34,7 @@ async def keep_patience(turn: Turn, parts: Parts) -> None:
         now, waits = clock(), _waits(turn, parts.profile)
         if now - max(began, turn.sound_until) >= waits.limit_s:
             raise TimeoutError
-        if not _all_was_heard(parts.media, turn.number):
+        if not all_was_heard(parts.media, turn.number):
             silent_since = now
         elif (
             now - silent_since >= waits.filler_s
@@ -52,7 +52,7 @@ def _waits(turn: Turn, profile: Profile) -> Waits:
     return Waits(min(profile.filler_s, UNREAD_FILLER_S), min(profile.answer_timeout_s, UNREAD_LIMIT_S))
 
 
-def _all_was_heard(media: MediaSession, turn: int) -> bool:
+def all_was_heard(media: MediaSession, turn: int) -> bool:
     """Nothing of this turn waits to be played, and no sentence of it is open."""
     heard = media.heard()
     return heard.turn != turn or all(sentence.whole for sentence in heard.sentences)

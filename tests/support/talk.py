@@ -4,7 +4,7 @@ Asterisk is `FakeAri`, the models are `FakeWorkers`, the caller is a phone line 
 they say is made up: all between them, sockets included, is the product.
 
     async with talk(profile) as scene:
-        await scene.say("price01.wav")
+        await scene.ask("How much is it?", "Nineteen dollars.")
         await scene.until_said("Nineteen dollars")
 """
 
@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from socket import SOCK_STREAM
 from typing import Any, cast
@@ -29,7 +28,7 @@ from media_bridge.settings import MediaSettings
 from stasis_app.application import Setup, run
 from stasis_app.settings import CallSettings, Profile, WebSettings
 from tests.support.fake_ari import FakeAri
-from tests.support.fake_workers import FakeWorkers, fake_workers
+from tests.support.fake_workers import FakeWorkers, Spoken, fake_workers
 from tests.support.media_call import speech
 from tests.support.rig import free_ports
 
@@ -59,7 +58,7 @@ class PhoneLine(asyncio.DatagramProtocol):
     """Asterisk's end of the media channel: a packet each 20 ms, of silence when nothing is said; keeps all it gets."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[float, bytes]] = []
+        self.spurts: list[Spurt] = []
         self._to_say = bytearray()
         self._sent = 0
 
@@ -69,7 +68,12 @@ class PhoneLine(asyncio.DatagramProtocol):
         self.port: int = transport.get_extra_info("sockname")[1]
 
     def datagram_received(self, data: bytes, _: Any) -> None:
-        self.heard.append((self._loop.time(), ULAW.decode(parse(data).payload)))
+        hz, at = _pitch(ULAW.decode(parse(data).payload)), self._loop.time()
+        last = self.spurts[-1] if self.spurts else None
+        if hz and last and last.hz == hz and at - last.end < FRAME_S / 2:
+            self.spurts[-1] = Spurt(hz, last.start, at + FRAME_S)
+        elif hz:
+            self.spurts.append(Spurt(hz, at, at + FRAME_S))
 
     async def run(self, bot: tuple[str, int]) -> None:
         """For ever."""
@@ -105,10 +109,20 @@ class Scene:
     def now(self) -> float:
         return asyncio.get_running_loop().time()
 
-    async def say(self, clip: str | bytes) -> float:
-        """The caller says a clip of tests/data/speech; gives the instant its last sample left."""
-        await self.line.say(speech(clip) if isinstance(clip, str) else clip)
+    async def say(self, clip: str, words: str) -> float:
+        """The caller says a clip of tests/data/speech, and the recogniser hears `words` from now on.
+
+        Gives the instant the last sample left.
+        """
+        self.workers.stt.choose = lambda _: words
+        await self.line.say(speech(clip))
         return self.now
+
+    async def ask(self, words: str, *replies: str) -> None:
+        """When the bot is quiet, the caller asks; `replies` are what the model answers from now on."""
+        await self.quiet()
+        self.workers.llm.replies = list(replies)
+        await self.say("price01.wav", words)
 
     async def press(self, digits: str, gap_s: float = 0.2) -> None:
         for digit in digits:
@@ -128,23 +142,29 @@ class Scene:
         """A turn of the bot with `text` in it was heard, to its end or to where it was cut."""
         await self.until(lambda: any(text in line["bot"] for line in self.lines()), within_s)
 
-    async def until_sounding(self, hz: int, for_s: float = 0.0) -> None:
-        """The bot sounds at `hz`, and has for `for_s`."""
-        await self.until(lambda: sum(spurt.seconds for spurt in self.spurts() if spurt.hz == hz) > for_s)
+    async def until_heard(self, text: str, for_s: float = 0.0) -> None:
+        """The caller has heard `for_s` of what the voice made of the sentences that are part of `text`."""
+        await self.until(lambda: self.heard_s(text) > for_s)
+
+    def heard_s(self, text: str) -> float:
+        """Seconds that the caller has heard of the sentences that are part of `text`."""
+        tones = {spoken.hz for spoken in self._parts(text)}
+        return sum(spurt.seconds for spurt in self.spurts() if spurt.hz in tones)
+
+    def whole_s(self, text: str) -> float:
+        """Seconds that the voice has made of them."""
+        return sum(spoken.seconds for spoken in self._parts(text))
+
+    def _parts(self, text: str) -> list[Spoken]:
+        return [spoken for spoken in self.workers.tts.spoken if spoken.text in text]
 
     async def quiet(self, for_s: float = 1.0) -> None:
         """Until the bot has been silent for so long."""
         await self.until(lambda: not self.spurts() or self.now - self.spurts()[-1].end > for_s, 120)
 
-    def hz_of(self, text: str, since: int = 0) -> int:
-        """The tone of the newest request to the voice that had `text` in it."""
-        return [spoken.hz for spoken in self.workers.tts.spoken[since:] if text in spoken.text][-1]
-
     def spurts(self, since_s: float = 0.0) -> list[Spurt]:
         """What the caller has heard: runs of one tone."""
-        heard = [(at, _pitch(pcm)) for at, pcm in self.line.heard if at >= since_s]
-        runs = [(hz, [at for at, _ in group]) for hz, group in groupby(heard, key=lambda one: one[1])]
-        return [Spurt(hz, times[0], times[-1] + FRAME_S) for hz, times in runs if hz]
+        return [spurt for spurt in self.line.spurts if spurt.start >= since_s]
 
     def lines(self) -> list[dict[str, Any]]:
         """The transcript so far."""
