@@ -91,7 +91,7 @@ async def _answer(turn: Turn, parts: Parts, now: Callable[[], float]) -> None:
 async def _let_it_be_heard(turn: Turn, parts: Parts, now: Callable[[], float]) -> None:
     """What was made before a failure is heard before the apology."""
     give_up_at = turn.sound_until + _LATER_THAN_THOUGHT_S
-    while now() < give_up_at and not all_was_heard(parts.media, turn.number):
+    while now() < give_up_at and not all_was_heard(parts.media, turn.number):  # noqa: ASYNC110 - playout tells nobody
         await asyncio.sleep(_TICK_S)
 
 

@@ -28,7 +28,7 @@ from media_bridge.settings import MediaSettings
 from stasis_app.application import Setup, run
 from stasis_app.settings import CallSettings, Profile, WebSettings
 from tests.support.fake_ari import FakeAri
-from tests.support.fake_workers import FakeWorkers, Spoken, fake_workers
+from tests.support.fake_workers import FakeWorkers, Reply, Spoken, fake_workers
 from tests.support.media_call import speech
 from tests.support.rig import free_ports
 
@@ -118,7 +118,7 @@ class Scene:
         await self.line.say(speech(clip))
         return self.now
 
-    async def ask(self, words: str, *replies: str) -> None:
+    async def ask(self, words: str, *replies: Reply) -> None:
         """When the bot is quiet, the caller asks; `replies` are what the model answers from now on."""
         await self.quiet()
         self.workers.llm.replies = list(replies)
