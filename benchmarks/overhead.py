@@ -40,7 +40,8 @@ answer, both in the call process. `over the wait`: the response on the caller's 
 turn by its words; it holds the jitter buffer, the network both ways and the phone's own 20 ms. As shipped that silence
 is {end_wait_ms(WORDS, None, EndWaits.around(END_MS))} ms and the answer is made meanwhile; `nothing ahead` begins all
 work at the decision, {END_MS} ms after the caller's last sound. `last to first`: the median response over the last
-quarter of the turns as shipped to that over the first. Goals: commit at most 40 ms, over the wait at most 60 ms as shipped."""
+quarter of the turns as shipped to that over the first. Goals: commit at most 40 ms, over the wait at most 60 ms as
+shipped."""
 
 
 @dataclass(frozen=True, slots=True)
