@@ -10,17 +10,17 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Literal
+from typing import Final
 
 from media_bridge import turn_end_dictation as dictation
 from media_bridge import turn_end_words as words
-
-Kind = Literal["open", "yes_no", "digits", "spelling", "email", "date"]
+from media_bridge.turn_end_expected import Expected, Kind
 
 
 class Ending(Enum):
     """How finished the words sound."""
 
+    ANSWERED = "answered"  # all that the bot has asked for
     FINISHED = "finished"  # a question, a short answer, a goodbye
     COMPLETE = "complete"  # a whole statement; more may follow
     NEUTRAL = "neutral"  # nothing known
@@ -29,17 +29,10 @@ class Ending(Enum):
 
 
 @dataclass(frozen=True)
-class Expected:
-    """What the bot has just asked for; `count` is the number of digits, where it is known."""
-
-    kind: Kind
-    count: int | None = None
-
-
-@dataclass(frozen=True)
 class EndWaits:
     """Silence, in all, that ends the turn after each kind of ending."""
 
+    answered_ms: int = 280
     finished_ms: int = 350
     complete_ms: int = 500
     neutral_ms: int = 700
@@ -49,12 +42,13 @@ class EndWaits:
     @classmethod
     def around(cls, end_ms: int) -> "EndWaits":
         """The same proportions around `end_ms`, the wait when nothing is known of the words."""
-        return cls(end_ms // 2, end_ms * 5 // 7, end_ms, end_ms * 2, end_ms * 17 // 7)
+        return cls(end_ms * 2 // 5, end_ms // 2, end_ms * 5 // 7, end_ms, end_ms * 2, end_ms * 17 // 7)
 
 
 def end_wait_ms(text: str, expected: Expected | None, waits: EndWaits) -> int:
     """Milliseconds of silence after which `text`, the turn so far, is taken as the whole turn."""
     by_ending = {
+        Ending.ANSWERED: waits.answered_ms,
         Ending.FINISHED: waits.finished_ms,
         Ending.COMPLETE: waits.complete_ms,
         Ending.NEUTRAL: waits.neutral_ms,
@@ -75,12 +69,6 @@ def ending(text: str, expected: Expected | None = None) -> Ending:
         if found is not None:
             return found
     return Ending.NEUTRAL
-
-
-def expected_answer(question: str) -> Expected | None:
-    """What the bot's last sentence asks for; None where it asks nothing of a known kind."""
-    asked = question.lower()
-    return next((expected for pattern, expected in _QUESTIONS if re.search(pattern, asked)), None)
 
 
 _Rule = Callable[[str, str, Expected | None], Ending | None]
@@ -188,7 +176,11 @@ def _digits(said: str, spoken: str, expected: Expected | None) -> Ending | None:
     wanted = expected.count if expected else None
     if wanted is None:
         return Ending.COMPLETE if count >= _PHONE_DIGITS else Ending.LISTING
-    return Ending.FINISHED if count >= wanted else Ending.LISTING
+    return Ending.ANSWERED if count >= wanted else Ending.LISTING
+
+
+def _yes_or_no(said: str, spoken: str, _: Expected | None) -> Ending | None:
+    return Ending.ANSWERED if words.YES_NO.match(spoken) and not words.SOUNDS_OPEN.search(said) else None
 
 
 def _digits_unasked(said: str, spoken: str, _: Expected | None) -> Ending | None:
@@ -241,28 +233,9 @@ _NOT_AN_ANSWER: Final = re.compile(r"^(?:no|yes|sorry|pardon|what|why|i don't|i 
 _OPEN: Final[tuple[_Rule, ...]] = (_letters, _email, _digits_unasked, _trailing, _born, _open_clause, _whole)
 _RULES: Final[dict[Kind, tuple[_Rule, ...]]] = {
     "open": _OPEN,
-    "yes_no": _OPEN,
+    "yes_no": (_yes_or_no, *_OPEN),
     "digits": (_digits, _trailing, _open_clause, _whole),
     "spelling": (_letters, _trailing, _open_clause, _not_spelled_yet),
     "email": (_email, *_OPEN),
     "date": (_trailing, _date, *_OPEN),
 }
-_QUESTIONS: Final = (
-    (r"e-?mail", Expected("email")),
-    (r"\bspell", Expected("spelling")),
-    (
-        r"(?:date of birth|born|birthday|what (?:date|day)|which (?:date|day)|when would you like"
-        r"|for when)\b.*\?",
-        Expected("date"),
-    ),
-    (
-        r"(?:phone|telephone|mobile|callback|call you back|account|order|reference|card|customer|zip"
-        r"|postal)\W+(?:number|code)\b.*\?|\bpin\b.*\?",
-        Expected("digits"),
-    ),
-    (
-        r"(?:^|[.!?,;] )(?:is|are|do|does|did|can|could|will|would|should|shall|have|has"
-        r"|may) (?!you (?:tell|give|say|spell|repeat)\b)[^.!?]*\?\s*$",
-        Expected("yes_no"),
-    ),
-)

@@ -7,19 +7,21 @@ from types import TracebackType
 
 from gpu_workers.errors import WorkerError
 from media_bridge import events as media
-from media_bridge.heard import Heard
 from media_bridge.ports import NoPortError
 from media_bridge.session import MediaSession
 from media_bridge.transport import Offer
 from stasis_app import conversation as talk
 from stasis_app.ari.errors import AriError, LegFailed
-from stasis_app.ari.events import ENDINGS, ChannelHold, ChannelUnhold, StasisStart
+from stasis_app.ari.events import ENDINGS, ChannelDtmfReceived, ChannelHold, ChannelUnhold, StasisStart
 from stasis_app.ari.hub import Subscription
 from stasis_app.conversation import Phase, Saying, State, step
+from stasis_app.expecting import expecting
 from stasis_app.hearing import Hearing
 from stasis_app.history import History
-from stasis_app.intents import is_meant
+from stasis_app.interruption import is_meant
+from stasis_app.keys import Keys
 from stasis_app.legs import external_leg
+from stasis_app.passages import Passages
 from stasis_app.read_ahead import ReadAhead, Reading
 from stasis_app.record import Sound
 from stasis_app.settings import Profile
@@ -60,6 +62,11 @@ class Call:
         self._history = History(profile.prompt, profile.examples)
         self._judges: list[asyncio.Task[None]] = []
         self._offer: Offer | None = None
+        self._session: MediaSession | None = None
+        self._passages = Passages([profile.disclosure, *profile.must_play], profile.language)
+        self._keys = Keys(
+            self.post, profile.digits_pause_s, self._wanted_digits, self._passage_left_s, board.metrics
+        )
         self._held = False
         self._cause = "normal"
 
@@ -83,6 +90,7 @@ class Call:
                 )
                 self._offer = session.offer
                 stack.callback(self._count, session)
+                self._session = session
                 stack.callback(self._stop_timers)
                 inbox = stack.enter_context(link.hub.subscribe(self._start.channel.id))
                 await stack.enter_async_context(
@@ -124,6 +132,8 @@ class Call:
             match event:
                 case _ if isinstance(event, ENDINGS):
                     self.post(talk.CallerGone("caller_hung_up"))
+                case ChannelDtmfReceived(digit=digit):
+                    self._keys.press(digit)
                 case ChannelHold():
                     session.hold(True)
                     self._held = True
@@ -134,7 +144,11 @@ class Call:
                     self._await_input(self._state.turn)
 
     def _on_media(self, event: media.MediaEvent) -> None:
+        if isinstance(event, media.SpeechPaused | media.SpeechEnded):
+            self._keys.enter()
         match event:
+            case media.SpeechStarted() | media.SpeechResumed() if self._passage_left_s():
+                self.post(talk.SpeechOverPassage())
             case media.SpeechStarted():
                 self.post(talk.SpeechStarted())
             case media.SpeechPaused(utterance=utterance):
@@ -236,13 +250,13 @@ class Call:
     ) -> None:
         match command:
             case talk.Say(turn=number, saying=saying):
-                turns.say(number, saying, self._phrase(saying))
+                turns.say(number, saying, self._phrases(saying))
             case talk.Prepare(turn=number, utterance=utterance):
                 turns.prepare(number, utterance)
             case talk.Release(turn=number, utterance=utterance):
                 turns.release(number, utterance)
-            case talk.Keep(utterance=utterance):
-                turns.keep(utterance)
+            case talk.Keep() | talk.AnswerDigits() | talk.KeepDigits():
+                _obey_caller(command, turns)
             case talk.Discard(turn=number):
                 await turns.stop(number)
             case talk.Cancel(turn=number):
@@ -263,6 +277,8 @@ class Call:
         match command:
             case talk.WatchInterruption(turn=number):
                 self._remind(talk.InterruptionLasts(number), INTERRUPTION_LASTS_S)
+            case talk.WatchPassage(turn=number):
+                self._watch_passage(number)
             case talk.AwaitInput(turn=number):
                 self._await_input(number)
             case talk.LimitClosing():
@@ -271,15 +287,15 @@ class Call:
                 self._cause = cause
                 await self._hang_up()
 
-    def _phrase(self, saying: Saying) -> str:
+    def _phrases(self, saying: Saying) -> list[str]:
         said = self._profile.phrases
         return {
-            Saying.GREETING: self._profile.greeting,
-            Saying.STILL_THERE: said.still_there,
-            Saying.APOLOGY: said.apology,
-            Saying.GOODBYE: said.goodbye,
-            Saying.TROUBLE: said.trouble,
-            Saying.NOT_HEARD: said.not_heard,
+            Saying.GREETING: [self._profile.disclosure, self._profile.greeting],
+            Saying.STILL_THERE: [said.still_there],
+            Saying.APOLOGY: [said.apology],
+            Saying.GOODBYE: [said.goodbye],
+            Saying.TROUBLE: [said.trouble],
+            Saying.NOT_HEARD: [said.not_heard],
         }[saying]
 
     async def _judge(self, number: int, utterance: media.Utterance, over: Phase, parts: Parts) -> None:
@@ -289,7 +305,7 @@ class Call:
             log.warning("call %s: an interruption could not be read in time: %s", self.call_id, error)
             meant = utterance.voiced_ms >= _WORDS_MS
         else:
-            meant = is_meant(text, asked=over is Phase.SPEAKING and _asks(parts.media.heard()))
+            meant = is_meant(text, parts.media.heard() if over is Phase.SPEAKING else None)
         self.post(talk.InterruptionJudged(number, utterance, meant))
 
     # --- timers and the end ---
@@ -305,6 +321,21 @@ class Call:
         if not self._held:
             self._remind(talk.NoInput(turn), self._profile.no_input_s)
 
+    def _wanted_digits(self) -> int | None:
+        expected = expecting(self._history, self._profile)
+        return expected.count if expected and expected.kind == "digits" else None
+
+    def _passage_left_s(self) -> float:
+        return self._passages.left_s(self._session.heard()) if self._session else 0.0
+
+    def _watch_passage(self, turn: int) -> None:
+        left_s = self._passage_left_s()
+        if not left_s:
+            self.post(talk.PassageEnded(turn))
+            return
+        loop = asyncio.get_running_loop()
+        self._timers[talk.PassageEnded] = loop.call_later(left_s, self._watch_passage, turn)
+
     def _forget(self, kind: type[talk.Event]) -> None:
         timer = self._timers.pop(kind, None)
         if timer is not None:
@@ -313,6 +344,7 @@ class Call:
     def _stop_timers(self) -> None:
         for timer in self._timers.values():
             timer.cancel()
+        self._keys.stop()
 
     async def _hang_up(self) -> None:
         try:
@@ -325,6 +357,17 @@ class Call:
         self._board.metrics.observe_sound(self.sound)
 
 
+def _obey_caller(command: talk.Keep | talk.AnswerDigits | talk.KeepDigits, turns: Turns) -> None:
+    """What the caller said or entered, for the next answer."""
+    match command:
+        case talk.Keep(utterance=utterance):
+            turns.keep(utterance)
+        case talk.AnswerDigits(turn=number, digits=digits):
+            turns.answer_digits(number, digits)
+        case talk.KeepDigits(digits=digits):
+            turns.keep_digits(digits)
+
+
 def _or_between_asterisk_and_us(offer: Offer | None) -> str:
     if offer is None or offer.medium.transport != "rtp":
         return ""
@@ -333,9 +376,3 @@ def _or_between_asterisk_and_us(offer: Offer | None) -> str:
 
 def _verdict(commands: tuple[talk.Command, ...]) -> str:
     return "meant" if any(isinstance(command, talk.Cancel) for command in commands) else "ignored"
-
-
-def _asks(heard: Heard) -> bool:
-    """True when the sentence that is being heard is a question."""
-    begun = [sentence.text for sentence in heard.sentences if sentence.text and sentence.played_samples]
-    return bool(begun) and begun[-1].rstrip().endswith("?")

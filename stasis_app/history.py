@@ -60,6 +60,11 @@ class History:
             shown += [Message("user", example.caller), Message("assistant", example.bot)]
         return (Message("system", self.prompt), *shown, *talk)
 
+    @property
+    def caller_has_spoken(self) -> bool:
+        """False while there is nothing but a greeting."""
+        return any(m.role == "user" for m in self._messages)
+
     def last_answer(self) -> str:
         return next((m.text for m in reversed(self._messages) if m.role == "assistant"), "")
 

@@ -16,12 +16,6 @@ _FAREWELL_PHRASES = (
     ("have", "a", "good", "day"),
 )
 
-_LISTENING_SOUNDS = frozenset(
-    "mm mmm mhm mm-hm mm-hmm mmhmm hm hmm hmmm uh-huh uhuh uh huh ah oh aha um erm er okay ok yeah yep yes "
-    "yup right sure alright really cool great nice good exactly true i see got it of course wow".split()
-)
-_LISTENING_MAX_WORDS = 3
-
 
 def words(text: str) -> list[str]:
     """Lower-case words without punctuation."""
@@ -36,20 +30,6 @@ def is_farewell(text: str) -> bool:
     leaves = bool(_FAREWELLS & set(said)) or any(_ends_with(said, phrase) for phrase in _FAREWELL_PHRASES)
     company = _FAREWELLS | _FAREWELL_COMPANY
     return leaves and all(word in company for word in said)
-
-
-def is_meant(text: str, *, asked: bool) -> bool:
-    """True when speech over the bot wants the turn; False for sounds of listening and for no words at all.
-
-    `asked`: the bot's current sentence is a question, so that a mere "yes" is an answer.
-    """
-    said = words(text)
-    if not said:
-        return False
-    if asked:
-        return True
-    listening = len(said) <= _LISTENING_MAX_WORDS and all(word in _LISTENING_SOUNDS for word in said)
-    return not listening
 
 
 def _ends_with(said: list[str], phrase: tuple[str, ...]) -> bool:

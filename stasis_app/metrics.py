@@ -69,6 +69,12 @@ class Metrics:
             ["verdict"],
             registry=registry,
         )
+        self.digits = Counter(
+            "voicebot_digits",
+            "Keys pressed on callers' phones, by what became of them.",
+            ["kind"],
+            registry=registry,
+        )
         self.rtp = Counter(
             "voicebot_rtp", "RTP packets of ended calls, by what became of them.", ["kind"], registry=registry
         )

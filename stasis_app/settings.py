@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from media_bridge.settings import MediaOverride
+from media_bridge.turn_end_expected import Expected
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 
@@ -76,6 +77,14 @@ class Profile(Settings):
         (), description="Earlier talk that the model is shown: how it should answer."
     )
     greeting: str = Field("", description="Said first; empty: the bot waits for the caller.")
+    disclosure: str = Field("", description="Said before the greeting, and always heard to its end.")
+    must_play: tuple[str, ...] = Field(
+        (), description="Passages of answers that are heard to their end once they have begun."
+    )
+    expect: str | None = Field(
+        None,
+        description="The answer the greeting asks for: open, yes_no, digits, digits:N, spelling, email or date.",
+    )
     language: str | None = Field(None, description="Spoken language; the STT worker's own if not given.")
     voice: str | None = Field(None, description="A voice of the TTS worker; its own if not given.")
     media: MediaOverride = MediaOverride()
@@ -87,5 +96,17 @@ class Profile(Settings):
     )
     answer_timeout_s: float = Field(8.0, gt=0, description="An answer later than this becomes the apology.")
     max_answer_chars: int = Field(600, ge=40, description="A longer answer is cut at a sentence.")
+    max_answer_sentences: int = Field(12, ge=1, description="The same, in sentences.")
+    max_answer_s: float = Field(60.0, gt=0, description="The same, in seconds of speech.")
+    digits_pause_s: float = Field(
+        3.0, gt=0, description="No more keys of the phone within this: the digits are complete."
+    )
     temperature: float = Field(0.2, ge=0, le=2)
     max_tokens: int = Field(160, ge=8, le=4096, description="Most tokens of one answer.")
+
+    @field_validator("expect")
+    @classmethod
+    def _is_an_expected_answer(cls, text: str | None) -> str | None:
+        if text is not None:
+            Expected.parse(text)
+        return text

@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
-import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 
 from media_bridge.events import Utterance
 from media_bridge.heard import Heard, heard_text
+from stasis_app.answering import answer, say_phrases
 from stasis_app.conversation import Saying, TurnFailed
+from stasis_app.expecting import expecting, keyed_text
 from stasis_app.transcript import Transcript
-from stasis_app.turn import Parts, Turn, answer, say_phrase
+from stasis_app.turn import Parts, Turn
 
 log = logging.getLogger(__name__)
 
@@ -23,23 +24,39 @@ class Turns:
         self._group = group
         self._live: dict[int, tuple[Turn, asyncio.Task[None]]] = {}
         self._unanswered: dict[int, Utterance] = {}
+        self._keyed = ""  # what was entered on the phone's keys and not answered, as the model is told
+        self._clock = asyncio.get_running_loop().time
 
-    def say(self, number: int, saying: Saying, text: str) -> None:
-        """Begin a turn that speaks a ready phrase."""
+    def say(self, number: int, saying: Saying, texts: Sequence[str]) -> None:
+        """Begin a turn that speaks ready phrases."""
         self._parts.media.start_turn(number)
         turn = Turn(number, saying)
-        self._start(turn, say_phrase(turn, text, self._parts))
+        self._start(turn, say_phrases(turn, texts, self._parts))
 
     def prepare(self, number: int, utterance: Utterance) -> None:
         """Begin to answer, together with what was released before and never understood."""
         utterances = {**self._unanswered, utterance.number: utterance}
-        turn = Turn(number, Saying.ANSWER, tuple(utterances.values()))
-        self._start(turn, answer(turn, self._parts, time.monotonic))
+        turn = Turn(number, Saying.ANSWER, tuple(utterances.values()), self._keyed)
+        self._start(turn, answer(turn, self._parts, self._clock))
 
     def release(self, number: int, utterance: Utterance) -> None:
         """The caller has finished: a prepared turn may be heard and remembered."""
         self._parts.media.start_turn(number)
-        self._live[number][0].release(utterance, time.monotonic(), self._parts.history)
+        self._live[number][0].release(utterance.ended, self._clock(), self._parts.history)
+
+    def answer_digits(self, number: int, digits: str) -> None:
+        """Begin to answer what was entered, together with what was said before and never understood."""
+        self.keep_digits(digits)
+        self._parts.media.start_turn(number)
+        turn = Turn(number, Saying.ANSWER, tuple(self._unanswered.values()), self._keyed)
+        turn.release(self._clock(), self._clock(), self._parts.history)
+        self._start(turn, answer(turn, self._parts, self._clock))
+
+    def keep_digits(self, digits: str) -> None:
+        """These belong to the next answer."""
+        history, profile = self._parts.history, self._parts.profile
+        text = keyed_text(digits, expecting(history, profile), profile.language)
+        self._keyed = f"{self._keyed} {text}".strip()
 
     def keep(self, utterance: Utterance) -> None:
         """Its words belong to the next answer."""
@@ -68,7 +85,7 @@ class Turns:
         if turn.released and turn.caller_text is None:
             self._unanswered.update({utterance.number: utterance for utterance in turn.utterances})
         else:
-            self._unanswered.clear()
+            self._settle(turn)
         self._write_down(turn, heard, "cut")
 
     def remember(self, number: int) -> None:
@@ -76,8 +93,14 @@ class Turns:
         turn, _ = self._live.pop(number, (None, None))
         if turn is None:
             return
-        self._unanswered.clear()
+        self._settle(turn)
         self._write_down(turn, self._parts.media.heard(), "played")
+
+    def _settle(self, turn: Turn) -> None:
+        """What the turn was an answer to has been understood."""
+        for utterance in turn.utterances:
+            self._unanswered.pop(utterance.number, None)
+        self._keyed = self._keyed.removeprefix(turn.keyed).strip()
 
     def _start(self, turn: Turn, work: Coroutine[None, None, None]) -> None:
         self._live[turn.number] = (turn, self._group.create_task(self._fence(turn, work)))

@@ -1,6 +1,7 @@
 """The conversation machine; see `machine` for its two rules."""
 
 from stasis_app.conversation.commands import (
+    AnswerDigits,
     AwaitInput,
     Cancel,
     Command,
@@ -8,6 +9,7 @@ from stasis_app.conversation.commands import (
     HangUp,
     Judge,
     Keep,
+    KeepDigits,
     LimitClosing,
     PausePlayout,
     Prepare,
@@ -16,12 +18,15 @@ from stasis_app.conversation.commands import (
     ResumePlayout,
     Say,
     WatchInterruption,
+    WatchPassage,
 )
 from stasis_app.conversation.events import (
     CallerGone,
     CallerNotHeard,
     CallLimit,
     ClosingLimit,
+    DigitPressed,
+    DigitsEntered,
     Event,
     GoodbyeWanted,
     InterruptionJudged,
@@ -30,19 +35,23 @@ from stasis_app.conversation.events import (
     MediaReady,
     NoInput,
     NothingSaid,
+    PassageEnded,
     PlayoutFinished,
     PlayoutStarted,
     SpeechEnded,
+    SpeechOverPassage,
     SpeechPaused,
     SpeechResumed,
     SpeechStarted,
     TurnFailed,
 )
-from stasis_app.conversation.machine import TABLE, State, step
+from stasis_app.conversation.machine import TABLE, step
 from stasis_app.conversation.phases import Phase, Saying
+from stasis_app.conversation.state import State
 
 __all__ = [
     "TABLE",
+    "AnswerDigits",
     "AwaitInput",
     "CallLimit",
     "CallerGone",
@@ -50,6 +59,8 @@ __all__ = [
     "Cancel",
     "ClosingLimit",
     "Command",
+    "DigitPressed",
+    "DigitsEntered",
     "Discard",
     "Event",
     "GoodbyeWanted",
@@ -58,11 +69,13 @@ __all__ = [
     "InterruptionLasts",
     "Judge",
     "Keep",
+    "KeepDigits",
     "LimitClosing",
     "MediaLost",
     "MediaReady",
     "NoInput",
     "NothingSaid",
+    "PassageEnded",
     "PausePlayout",
     "Phase",
     "PlayoutFinished",
@@ -74,11 +87,13 @@ __all__ = [
     "Say",
     "Saying",
     "SpeechEnded",
+    "SpeechOverPassage",
     "SpeechPaused",
     "SpeechResumed",
     "SpeechStarted",
     "State",
     "TurnFailed",
     "WatchInterruption",
+    "WatchPassage",
     "step",
 ]

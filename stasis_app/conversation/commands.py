@@ -1,6 +1,6 @@
 """What the machine wants done."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from media_bridge.events import Utterance
 from stasis_app.conversation.phases import Phase, Saying
@@ -28,6 +28,21 @@ class Release:
 
     turn: int
     utterance: Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDigits:
+    """Answer, as turn `turn`, what the caller has entered on the phone's keys."""
+
+    turn: int
+    digits: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class KeepDigits:
+    """These belong to the next answer, together with what the caller is saying."""
+
+    digits: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +100,13 @@ class WatchInterruption:
 
 
 @dataclass(frozen=True, slots=True)
+class WatchPassage:
+    """Answered by `PassageEnded`."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
 class AwaitInput:
     """Start the no-input timer; answered by `NoInput` unless the caller speaks."""
 
@@ -105,6 +127,8 @@ Command = (
     Say
     | Prepare
     | Release
+    | AnswerDigits
+    | KeepDigits
     | Discard
     | Cancel
     | Remember
@@ -113,6 +137,7 @@ Command = (
     | Judge
     | Keep
     | WatchInterruption
+    | WatchPassage
     | AwaitInput
     | LimitClosing
     | HangUp

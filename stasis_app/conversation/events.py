@@ -1,6 +1,6 @@
 """What happens to a talk. An event that carries a turn number counts only while that turn is live."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from media_bridge.events import Utterance
 
@@ -28,6 +28,30 @@ class SpeechResumed:
 @dataclass(frozen=True, slots=True)
 class SpeechEnded:
     utterance: Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechOverPassage:
+    """Speech began while a passage was heard, or about to be, that nothing may cut short."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageEnded:
+    """That passage has been heard to its end."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class DigitPressed:
+    """The caller has pressed a key; more may follow. Which key, the machine does not learn."""
+
+
+@dataclass(frozen=True, slots=True)
+class DigitsEntered:
+    """The caller has pressed all keys they wanted to; none but the terminator where `digits` is empty."""
+
+    digits: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +135,10 @@ Event = (
     | SpeechPaused
     | SpeechResumed
     | SpeechEnded
+    | SpeechOverPassage
+    | PassageEnded
+    | DigitPressed
+    | DigitsEntered
     | PlayoutStarted
     | PlayoutFinished
     | NothingSaid

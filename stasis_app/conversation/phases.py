@@ -7,11 +7,14 @@ class Phase(Enum):
     CONNECTING = auto()
     LISTENING = auto()
     HEARING = auto()  # the caller speaks, or pauses within a turn
+    KEYING = auto()  # the caller presses keys of the phone
     THINKING = auto()  # a turn of the bot is released and not heard yet
     SPEAKING = auto()
     CHECKING = auto()  # the caller speaks over the bot, whose playout is paused
     JUDGING = auto()  # that speech paused: was it meant for the bot?
     JUDGING_LATE = auto()  # and its turn has ended before the verdict
+    RECITING = auto()  # the caller speaks over a passage that has to be heard to its end
+    RECITING_ON = auto()  # they have finished, the passage has not
     CLOSING = auto()
     ENDED = auto()
 

@@ -15,6 +15,10 @@ _PLAIN: list[talk.Event] = [
     talk.SpeechPaused(_UTTERANCE),
     talk.SpeechResumed(),
     talk.SpeechEnded(_UTTERANCE),
+    talk.SpeechOverPassage(),
+    talk.DigitPressed(),
+    talk.DigitsEntered("12"),
+    talk.DigitsEntered(""),
     talk.CallLimit(),
     talk.ClosingLimit(),
     talk.CallerNotHeard(),
@@ -28,6 +32,7 @@ _OF_A_TURN = [
     talk.TurnFailed,
     talk.GoodbyeWanted,
     talk.InterruptionLasts,
+    talk.PassageEnded,
     talk.NoInput,
 ]
 
@@ -58,7 +63,7 @@ def test_every_turn_that_is_begun_is_ended_once(drawn: list[object]) -> None:
         state, commands = step(state, _make(one, state))
         for command in commands:
             match command:
-                case talk.Say(turn=turn) | talk.Prepare(turn=turn):
+                case talk.Say(turn=turn) | talk.Prepare(turn=turn) | talk.AnswerDigits(turn=turn):
                     assert turn not in open_turns | finished, "a turn number was used twice"
                     open_turns.add(turn)
                 case talk.Release(turn=turn) | talk.PausePlayout(turn=turn) | talk.ResumePlayout(turn=turn):
@@ -82,6 +87,9 @@ def test_every_phase_has_a_way_out_without_the_caller() -> None:
         Phase.CHECKING: {talk.SpeechPaused, talk.SpeechEnded, talk.InterruptionLasts, talk.TurnFailed},
         Phase.JUDGING: {talk.InterruptionJudged, talk.SpeechEnded, talk.TurnFailed},
         Phase.JUDGING_LATE: {talk.InterruptionJudged, talk.TurnFailed},
+        Phase.KEYING: {talk.DigitsEntered},
+        Phase.RECITING: {talk.SpeechEnded, talk.PassageEnded, talk.PlayoutFinished, talk.TurnFailed},
+        Phase.RECITING_ON: {talk.PassageEnded, talk.PlayoutFinished, talk.TurnFailed},
         Phase.CLOSING: {talk.PlayoutFinished, talk.NothingSaid, talk.TurnFailed, talk.ClosingLimit},
     }
     for phase in set(Phase) - {Phase.ENDED}:

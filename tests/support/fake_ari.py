@@ -78,6 +78,8 @@ class FakeAri:
     causes: dict[str, str] = field(default_factory=dict)
     sockets: list[web.WebSocketResponse] = field(default_factory=list)
     port: int = 0
+    peer_port: int = PEER_PORT
+    """Where Asterisk's end of a media channel over RTP is."""
 
     async def __aenter__(self) -> Self:
         self._timers: list[asyncio.TimerHandle] = []
@@ -220,7 +222,9 @@ class FakeAri:
         query = request.query
         assert query["app"] == APP
         kind = query["encapsulation"], query["transport"], query["connection_type"]
-        variables = _MEDIA_VARIABLES[kind]
+        variables = dict(_MEDIA_VARIABLES[kind])
+        if "UNICASTRTP_LOCAL_PORT" in variables:
+            variables["UNICASTRTP_LOCAL_PORT"] = str(self.peer_port)
         channel_id = query["channelId"]
         if channel_id in self.channels:
             return _error(500, "An internal error prevented this request from being handled")

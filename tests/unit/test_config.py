@@ -405,3 +405,10 @@ def test_a_secret_with_its_files_line_end_is_told_without_showing_it() -> None:
 def test_no_number_is_endless() -> None:
     with pytest.raises(ConfigError, match=r"calls\.max_call_s"):
         config("calls: {max_call_s: .inf}")
+
+
+def test_an_expected_answer_of_no_kind_is_told_with_the_kinds() -> None:
+    with pytest.raises(ConfigError) as wrong:
+        parse("profiles: {default: {prompt: x, expect: 'digits:99'}}", "voicebot.yaml", {})
+    assert "profiles.default.expect: 'digits:99': only digits take a number, from 1 to 40" in str(wrong.value)
+    assert parse("profiles: {default: {prompt: x, expect: 'digits:8'}}", "v", {}).profiles["default"].expect

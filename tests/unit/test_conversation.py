@@ -318,3 +318,132 @@ def test_a_goodbye_asked_for_while_the_call_connects_is_said() -> None:
     state, commands = step(State(), talk.CallLimit())
     assert state.phase is Phase.CLOSING
     assert commands[0] == talk.Say(1, Saying.GOODBYE)
+
+
+# --- keys ---
+
+
+def test_a_key_is_a_turn_of_its_own() -> None:
+    listening = State(phase=Phase.LISTENING, turn=3)
+    state, commands = play(listening, talk.DigitPressed(), talk.DigitPressed(), talk.DigitsEntered("12"))
+    assert commands == [talk.AnswerDigits(4, "12")]
+    assert (state.phase, state.turn, state.saying) == (Phase.THINKING, 4, Saying.ANSWER)
+
+
+@pytest.mark.parametrize("phase", [Phase.THINKING, Phase.SPEAKING, Phase.JUDGING, Phase.JUDGING_LATE])
+def test_a_key_stops_the_bot(phase: Phase) -> None:
+    state, commands = step(State(phase=phase, turn=3), talk.DigitPressed())
+    assert (state.phase, commands) == (Phase.KEYING, (talk.Cancel(3),))
+
+
+def test_a_key_under_speech_over_the_bot_takes_the_turn() -> None:
+    state, commands = step(State(phase=Phase.CHECKING, turn=3), talk.DigitPressed())
+    assert (state.phase, commands) == (Phase.HEARING, (talk.Cancel(3),))
+
+
+def test_only_the_terminator_leads_back_to_listening() -> None:
+    state, commands = play(State(phase=Phase.LISTENING, turn=3), talk.DigitPressed(), talk.DigitsEntered(""))
+    assert (state.phase, commands) == (Phase.LISTENING, [talk.AwaitInput(3)])
+
+
+def test_digits_entered_while_the_caller_speaks_belong_to_their_answer() -> None:
+    hearing = State(phase=Phase.HEARING, turn=3)
+    _, commands = play(hearing, talk.SpeechPaused(FIRST), talk.DigitsEntered("12"), talk.SpeechEnded(FIRST))
+    assert commands == [
+        talk.Prepare(4, FIRST),
+        talk.Discard(4),
+        talk.KeepDigits("12"),
+        talk.Prepare(5, FIRST),
+        talk.Release(5, FIRST),
+    ]
+
+
+def test_speech_behind_keys_is_heard() -> None:
+    state, _ = play(State(phase=Phase.LISTENING, turn=3), talk.DigitPressed(), talk.SpeechStarted())
+    assert state.phase is Phase.HEARING
+
+
+def test_digits_entered_when_the_bot_has_begun_again_are_answered_instead() -> None:
+    state, commands = step(speaking(), talk.DigitsEntered("12"))
+    assert commands == (talk.Cancel(3), talk.AnswerDigits(4, "12"))
+    assert state.phase is Phase.THINKING
+
+
+def test_no_event_shows_its_digits() -> None:
+    assert "4711" not in repr(
+        (talk.DigitsEntered("4711"), talk.AnswerDigits(1, "4711"), talk.KeepDigits("4711"))
+    )
+
+
+# --- passages ---
+
+
+@pytest.mark.parametrize("phase", [Phase.THINKING, Phase.SPEAKING])
+def test_speech_over_a_passage_does_not_pause_it(phase: Phase) -> None:
+    state, commands = step(State(phase=phase, turn=1), talk.SpeechOverPassage())
+    assert (state.phase, commands) == (Phase.RECITING, (talk.WatchPassage(1),))
+
+
+def test_what_was_said_over_a_passage_is_judged_when_it_has_been_heard() -> None:
+    state, commands = play(
+        State(phase=Phase.SPEAKING, turn=1),
+        talk.SpeechOverPassage(),
+        talk.SpeechPaused(FIRST),
+        talk.SpeechEnded(FIRST),
+        talk.PassageEnded(1),
+        talk.InterruptionJudged(1, FIRST, meant=True),
+    )
+    assert commands == [
+        talk.WatchPassage(1),
+        talk.PausePlayout(1),
+        talk.Judge(1, FIRST, Phase.SPEAKING),
+        talk.Cancel(1),
+        talk.Prepare(2, FIRST),
+        talk.Release(2, FIRST),
+    ]
+    assert state.phase is Phase.THINKING
+
+
+def test_a_sound_over_a_passage_leaves_the_rest_of_the_turn() -> None:
+    state, commands = play(
+        State(phase=Phase.SPEAKING, turn=1),
+        talk.SpeechOverPassage(),
+        talk.SpeechEnded(FIRST),
+        talk.PassageEnded(1),
+        talk.InterruptionJudged(1, FIRST, meant=False),
+    )
+    assert commands[-1] == talk.ResumePlayout(1)
+    assert (state.phase, state.kept) == (Phase.SPEAKING, None)
+
+
+def test_a_passage_at_the_end_of_a_turn_is_remembered_and_what_was_said_answered() -> None:
+    reciting = State(phase=Phase.RECITING, turn=1)
+    _, commands = play(
+        reciting,
+        talk.SpeechEnded(FIRST),
+        talk.PlayoutFinished(1),
+        talk.InterruptionJudged(1, FIRST, meant=True),
+    )
+    assert commands[:2] == [talk.Remember(1), talk.Judge(1, FIRST, Phase.LISTENING)]
+    assert commands[-1] == talk.Release(2, FIRST)
+
+
+def test_all_that_was_said_over_a_passage_is_kept() -> None:
+    state, commands = play(
+        State(phase=Phase.RECITING, turn=1),
+        talk.SpeechEnded(FIRST),
+        talk.SpeechOverPassage(),
+        talk.SpeechEnded(SECOND),
+    )
+    assert (state.phase, state.kept, commands) == (Phase.RECITING_ON, SECOND, [talk.Keep(FIRST)])
+
+
+def test_speech_that_outlasts_a_passage_is_speech_over_the_bot() -> None:
+    state, commands = step(State(phase=Phase.RECITING, turn=1), talk.PassageEnded(1))
+    assert (state.phase, state.interrupted) == (Phase.CHECKING, Phase.SPEAKING)
+    assert commands == (talk.PausePlayout(1), talk.WatchInterruption(1))
+
+
+def test_speech_that_outlasts_the_turn_is_simply_heard() -> None:
+    state, commands = step(State(phase=Phase.RECITING, turn=1), talk.PlayoutFinished(1))
+    assert (state.phase, commands) == (Phase.HEARING, (talk.Remember(1),))

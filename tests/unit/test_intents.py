@@ -2,7 +2,7 @@
 
 import pytest
 
-from stasis_app.intents import is_farewell, is_meant
+from stasis_app.intents import is_farewell
 
 
 @pytest.mark.parametrize(
@@ -40,22 +40,3 @@ def test_a_farewell(text: str) -> None:
 )
 def test_not_a_farewell(text: str) -> None:
     assert not is_farewell(text)
-
-
-@pytest.mark.parametrize(
-    "text", ["Mm-hm.", "Uh-huh.", "Okay.", "Right.", "Yeah.", "I see.", "", "...", "Oh really?"]
-)
-def test_sounds_of_listening_do_not_take_the_turn(text: str) -> None:
-    assert not is_meant(text, asked=False)
-
-
-@pytest.mark.parametrize("text", ["Yes.", "Okay.", "No.", "Mm-hm."])
-def test_an_answer_to_a_question_does(text: str) -> None:
-    assert is_meant(text, asked=True)
-
-
-@pytest.mark.parametrize(
-    "text", ["Wait.", "Stop.", "No.", "Hold on a second", "Okay, but what about Sunday?", "Seven."]
-)
-def test_words_do(text: str) -> None:
-    assert is_meant(text, asked=False)

@@ -182,6 +182,55 @@ def test_close_first_gives_what_can_be_said_now() -> None:
     assert chunker.close_first() == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Sure.",
+        "Sure. ",
+        "Sure. 😀 ",
+        "Yes!",
+        "**Sure.** ",
+        "“Sure.”",
+        "Okay… ",
+        "Well... ",
+        "好。",
+        "नमस्ते।",
+        "We are open.",
+    ],
+)
+def test_a_sentence_that_is_whole_need_not_wait_for_what_follows(text: str) -> None:
+    whole = chunks(text, SentenceChunker())
+    for close in (SentenceChunker.close_sentence, SentenceChunker.close_first):
+        chunker = SentenceChunker()
+        early = chunker.feed(text)
+        assert early + close(chunker) == whole
+        assert chunker.finish() == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "Sure",
+        "It is $29.",
+        "It costs 3.",
+        "Ask Dr.",
+        "at 9 p.m.",
+        "e.g.",
+        "1.",
+        "- ",
+        "J.",
+        "[a](https://b.c/d.",
+        "🎉",
+    ],
+)
+def test_what_may_go_on_waits(text: str) -> None:
+    chunker = SentenceChunker()
+    chunker.feed(text)
+    assert chunker.close_sentence() == []
+
+
 @pytest.mark.parametrize("text", ["", "Our", "Our work shop", "$"])
 def test_close_first_waits_for_three_words(text: str) -> None:
     chunker = SentenceChunker()

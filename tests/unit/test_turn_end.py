@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from media_bridge.turn_end import Ending, EndWaits, Expected, Kind, end_wait_ms, ending, expected_answer
+from media_bridge.turn_end import Ending, EndWaits, end_wait_ms, ending
+from media_bridge.turn_end_expected import Expected, Kind, expected_answer
 
 FINISHED = [
     "What does it look like?", "Where do I sign up?", "Who should I ask for?", "What do I need to bring?",
@@ -77,10 +78,14 @@ LISTING = [
     ("M as in Mike, R.", Expected("spelling")),
 ]  # fmt: skip
 DICTATED = [
-    ("Five five five zero one four two.", Expected("digits", 7), Ending.FINISHED),
-    ("555-0142.", Expected("digits", 7), Ending.FINISHED),
-    ("It's double four seven one.", Expected("digits", 4), Ending.FINISHED),
-    ("twenty three forty one", Expected("digits", 4), Ending.FINISHED),
+    ("Five five five zero one four two.", Expected("digits", 7), Ending.ANSWERED),
+    ("555-0142.", Expected("digits", 7), Ending.ANSWERED),
+    ("It's double four seven one.", Expected("digits", 4), Ending.ANSWERED),
+    ("twenty three forty one", Expected("digits", 4), Ending.ANSWERED),
+    ("Yes.", Expected("yes_no"), Ending.ANSWERED),
+    ("No thanks.", Expected("yes_no"), Ending.ANSWERED),
+    ("Yes, but", Expected("yes_no"), Ending.TRAILING),
+    ("I was there in May.", Expected("yes_no"), Ending.COMPLETE),
     ("My number is 212-555-0138.", None, Ending.COMPLETE),
     ("Smith, S-M-I-T-H.", Expected("spelling"), Ending.FINISHED),
     ("My last name is Berg, that is B E R G.", None, Ending.FINISHED),
@@ -157,6 +162,7 @@ def test_any_text_has_an_ending(text: str, kind: Kind) -> None:
 
 def test_waits_follow_the_ending() -> None:
     waits = EndWaits()
+    assert end_wait_ms("Yes.", Expected("yes_no"), waits) == 280
     assert end_wait_ms("Yes.", None, waits) == 350
     assert end_wait_ms("The brakes are too loose.", None, waits) == 500
     assert end_wait_ms("Two people.", None, waits) == 700
@@ -166,7 +172,7 @@ def test_waits_follow_the_ending() -> None:
 
 def test_waits_scale_with_the_wait_that_is_configured() -> None:
     assert EndWaits.around(700) == EndWaits()
-    assert EndWaits.around(350) == EndWaits(175, 250, 350, 700, 850)
+    assert EndWaits.around(350) == EndWaits(140, 175, 250, 350, 700, 850)
 
 
 @pytest.mark.parametrize(
@@ -188,3 +194,25 @@ def test_waits_scale_with_the_wait_that_is_configured() -> None:
 def test_what_the_bot_asked_for(question: str, kind: Kind | None) -> None:
     asked = expected_answer(question)
     assert (asked.kind if asked else None) == kind
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("open", Expected("open")),
+        ("yes_no", Expected("yes_no")),
+        ("digits", Expected("digits")),
+        ("digits:10", Expected("digits", 10)),
+        (" spelling ", Expected("spelling")),
+    ],
+)
+def test_expected_answer_as_it_is_written(written: str, meant: Expected) -> None:
+    assert Expected.parse(written) == meant
+
+
+@pytest.mark.parametrize(
+    "written", ["", "numbers", "digits:", "digits:0", "digits:-1", "digits:99", "date:3", "Open"]
+)
+def test_what_is_no_expected_answer(written: str) -> None:
+    with pytest.raises(ValueError, match=r"no kind of answer|only digits take a number"):
+        Expected.parse(written)

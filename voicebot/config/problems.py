@@ -87,6 +87,8 @@ def _message(detail: ErrorDetails, path: KeyPath, model: type[BaseModel], secret
     if kind == "literal_error":
         expected = context["expected"]
         return f"must be one of {expected}{seen}{_closest(detail['input'], expected)}{about}"
+    if kind == "value_error":  # our own words, from a validator: they show the value
+        return str(context["error"])
     return f"{detail['msg'][0].lower()}{detail['msg'][1:]}{seen}{about}"
 
 

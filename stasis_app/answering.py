@@ -1,0 +1,114 @@
+"""How a turn is made: words heard, an answer written, its sentences spoken while the rest is still being written.
+
+A turn may be made ahead of time. Until its release nothing of it is heard or remembered; what is ready waits in front
+of playout. A turn is one task; cancelling it closes the requests it has open, which is what stops the workers.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+
+from gpu_workers.client import Message, Priority
+from gpu_workers.errors import WorkerError
+from media_bridge.turn_end import end_wait_ms
+from stasis_app.conversation import GoodbyeWanted, NothingSaid, TurnFailed
+from stasis_app.expecting import expecting
+from stasis_app.intents import is_farewell
+from stasis_app.patience import all_was_heard, keep_patience
+from stasis_app.turn import Parts, Turn
+from stasis_app.voice import Voice
+from stasis_app.writing import sentences
+
+log = logging.getLogger(__name__)
+
+_TICK_S = 0.02
+_LATER_THAN_THOUGHT_S = 0.5
+
+
+async def say_phrases(turn: Turn, texts: Sequence[str], parts: Parts) -> None:
+    """Speak ready phrases; the TTS worker is only asked for one that was never made."""
+    said = [text for text in texts if text]
+    if not said:
+        parts.post(NothingSaid(turn.number))
+        return
+    voice = Voice(turn, parts)
+    turn.let_out()
+    try:
+        for text in said:
+            pcm = parts.phrases.get(text, parts.profile.voice, parts.media.rate)
+            if pcm is None:
+                async with asyncio.timeout(parts.profile.answer_timeout_s):
+                    await voice.speak(text)
+            else:
+                await voice.play(text, pcm)
+    except (WorkerError, TimeoutError) as error:
+        _worker_failed(turn, parts, error)
+        return
+    voice.finish()
+
+
+async def answer(turn: Turn, parts: Parts, now: Callable[[], float]) -> None:
+    """Make the answer to what `turn` holds of the caller, and let it be heard when the turn is released."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            patience = group.create_task(keep_patience(turn, parts))
+            await _answer(turn, parts, now)
+            patience.cancel()
+    except* (WorkerError, TimeoutError) as errors:
+        await _let_it_be_heard(turn, parts, now)
+        _worker_failed(turn, parts, errors.exceptions[0])
+
+
+async def _answer(turn: Turn, parts: Parts, now: Callable[[], float]) -> None:
+    turn.caller_text = " ".join(filter(None, (await _words(turn, parts), turn.keyed)))
+    turn.times.stt_done = now()
+    if not turn.caller_text:
+        parts.post(NothingSaid(turn.number))
+        return
+    if turn.utterances:
+        expected = expecting(parts.history, parts.profile)
+        wait_ms = end_wait_ms(turn.caller_text, expected, parts.end_waits)
+        parts.media.set_end_wait(turn.utterances[-1].number, wait_ms)
+    turn.remember_caller(parts.history)
+    if is_farewell(turn.caller_text):
+        await turn.until_released()
+        parts.post(GoodbyeWanted(turn.number))
+        return
+    # the history holds the caller's words already when the turn was released first
+    messages = parts.history.messages("" if turn.remembered else turn.caller_text)
+    voice = Voice(turn, parts, now)
+    async with aclosing(
+        sentences(turn, parts, [Message(m.role, m.text) for m in messages], now)
+    ) as speakable:
+        async for sentence in speakable:
+            await voice.try_to_speak(sentence)
+    if not voice.spoke:
+        raise WorkerError("the LLM worker answered nothing", retryable=True, worker="llm")
+    voice.finish()
+
+
+async def _let_it_be_heard(turn: Turn, parts: Parts, now: Callable[[], float]) -> None:
+    """What was made before a failure is heard before the apology."""
+    give_up_at = turn.sound_until + _LATER_THAN_THOUGHT_S
+    while now() < give_up_at and not all_was_heard(parts.media, turn.number):  # noqa: ASYNC110 - playout tells nobody
+        await asyncio.sleep(_TICK_S)
+
+
+async def _words(turn: Turn, parts: Parts) -> str:
+    """Raises WorkerError."""
+    if not turn.utterances:
+        return ""
+    deadline_ms = round(parts.profile.answer_timeout_s * 1000)
+    priority: Priority = "final" if turn.released else "eager"
+    return (await parts.hearing.words(turn.utterances, priority, deadline_ms)).text.strip()
+
+
+def _worker_failed(turn: Turn, parts: Parts, error: BaseException) -> None:
+    late = isinstance(error, TimeoutError)
+    parts.metrics.worker_errors.labels(error.worker if isinstance(error, WorkerError) else "late").inc()
+    reason = "nothing to be heard for too long" if late else error
+    log.warning(
+        "call %s turn %d (%s) failed: %s", parts.call_id, turn.number, turn.saying.name.lower(), reason
+    )
+    parts.post(TurnFailed(turn.number))

@@ -1,0 +1,113 @@
+"""What the phone's keys change, and passages that are heard to their end whatever the caller does."""
+
+from dataclasses import replace
+
+from stasis_app.conversation.commands import (
+    AnswerDigits,
+    AwaitInput,
+    Cancel,
+    Command,
+    Discard,
+    Judge,
+    Keep,
+    KeepDigits,
+    PausePlayout,
+    Remember,
+    WatchPassage,
+)
+from stasis_app.conversation.events import DigitsEntered, Event, SpeechEnded, TurnFailed
+from stasis_app.conversation.phases import Phase, Saying
+from stasis_app.conversation.state import State, Step
+from stasis_app.conversation.transitions import check, fail, next_turn
+
+# --- keys ---
+
+
+def key(state: State, _: Event) -> Step:
+    return replace(state, phase=Phase.KEYING), ()
+
+
+def key_over_the_bot(state: State, _: Event) -> Step:
+    """A key wants the turn; nobody presses one in passing."""
+    return replace(state, phase=Phase.KEYING), (Cancel(state.turn),)
+
+
+def enter(state: State, event: DigitsEntered) -> Step:
+    if not event.digits:
+        return replace(state, phase=Phase.LISTENING), (AwaitInput(state.turn),)
+    return _answer_digits(state, event)
+
+
+def enter_late(state: State, event: DigitsEntered) -> Step:
+    """The bot has the turn again already."""
+    return _answer_digits(state, event, Cancel(state.turn)) if event.digits else (state, ())
+
+
+def enter_over_speech(state: State, event: DigitsEntered) -> Step:
+    """The caller is speaking, or pauses: one answer to both, made anew with the digits in it."""
+    if not event.digits:
+        return state, ()
+    kept = KeepDigits(event.digits)
+    if state.prepared is None:
+        return state, (kept,)
+    return replace(state, turn=state.prepared, prepared=None), (Discard(state.prepared), kept)
+
+
+def enter_over_both(state: State, event: DigitsEntered) -> Step:
+    """The caller speaks over the bot and has pressed keys: they want the turn."""
+    if not event.digits:
+        return state, ()
+    return replace(state, phase=Phase.HEARING), (Cancel(state.turn), KeepDigits(event.digits))
+
+
+def keep_digits(state: State, event: DigitsEntered) -> Step:
+    return state, (KeepDigits(event.digits),) if event.digits else ()
+
+
+def _answer_digits(state: State, event: DigitsEntered, *before: Command) -> Step:
+    turn = next_turn(state)
+    answered = replace(state, phase=Phase.THINKING, turn=turn, saying=Saying.ANSWER, prepared=None)
+    return answered, (*before, AnswerDigits(turn, event.digits))
+
+
+# --- passages ---
+
+
+def recite(state: State, _: Event) -> Step:
+    return replace(state, phase=Phase.RECITING), (WatchPassage(state.turn),)
+
+
+def recite_on(state: State, event: SpeechEnded) -> Step:
+    return replace(state, phase=Phase.RECITING_ON, kept=event.utterance), ()
+
+
+def recite_under_more(state: State, _: Event) -> Step:
+    return replace(state, phase=Phase.RECITING, kept=None), _keep(state)
+
+
+def passage_ended_under_speech(state: State, event: Event) -> Step:
+    """From here on it is speech over the bot like any other."""
+    return check(replace(state, phase=Phase.SPEAKING), event)
+
+
+def passage_ended(state: State, _: Event) -> Step:
+    judging = replace(state, phase=Phase.JUDGING_LATE, interrupted=Phase.SPEAKING, kept=None)
+    return judging, (PausePlayout(state.turn), *_judge(state, Phase.SPEAKING))
+
+
+def recited_to_the_end(state: State, _: Event) -> Step:
+    judging = replace(state, phase=Phase.JUDGING_LATE, interrupted=Phase.LISTENING, kept=None)
+    return judging, (Remember(state.turn), *_judge(state, Phase.LISTENING))
+
+
+def fail_reciting(state: State, event: TurnFailed) -> Step:
+    failed, commands = fail(replace(state, kept=None), event)
+    return failed, (*_keep(state), *commands)
+
+
+def _judge(state: State, over: Phase) -> tuple[Command, ...]:
+    return () if state.kept is None else (Judge(state.turn, state.kept, over),)
+
+
+def _keep(state: State) -> tuple[Command, ...]:
+    return () if state.kept is None else (Keep(state.kept),)

@@ -1,0 +1,87 @@
+"""The way from sentences to playout for one turn. The TTS worker makes a sentence while the one before it plays."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from gpu_workers.errors import WorkerError
+from media_bridge.resample import Resampler
+from stasis_app.turn import Parts, Turn
+
+log = logging.getLogger(__name__)
+
+_FAILURES = 2  # sentences in a row that could not be spoken
+
+
+class Voice:
+    def __init__(self, turn: Turn, parts: Parts, now: Callable[[], float] | None = None) -> None:
+        self._turn = turn
+        self._parts = parts
+        self._now = now
+        self._failures = 0
+        self._began = False  # the sentence that is being spoken
+        self.spoke = False
+
+    async def try_to_speak(self, sentence: str) -> None:
+        """Speak it; one that fails twice is left out. Raises WorkerError after two left out in a row.
+
+        One that breaks off in the middle is not begun again: the caller would hear it twice.
+        """
+        for attempt in (1, 2):
+            self._began = False
+            try:
+                await self.speak(sentence)
+            except WorkerError as error:
+                self._parts.metrics.worker_errors.labels("tts").inc()
+                log.warning(
+                    "call %s: a sentence was not spoken (try %d): %s", self._parts.call_id, attempt, error
+                )
+                if not error.retryable:
+                    raise
+                if self._began:
+                    break
+            else:
+                self._failures = 0
+                return
+        self._failures += 1
+        if self._failures >= _FAILURES or not self.spoke:
+            raise WorkerError("the TTS worker does not speak", retryable=True, worker="tts")
+
+    async def speak(self, sentence: str) -> None:
+        """Raises WorkerError."""
+        async with self._parts.tts.speak(
+            sentence, voice=self._parts.profile.voice, call_id=self._parts.call_id
+        ) as speech:
+            resampler = Resampler(speech.rate, self._parts.media.rate)
+            async for chunk in speech:
+                pcm = resampler.feed(chunk)
+                if not self._began:
+                    await self._begin(sentence)
+                await self._put(pcm)
+            if self._began:
+                await self._put(resampler.feed(b"", last=True))
+                self._parts.media.end_sentence(self._turn.number)
+
+    async def play(self, text: str, pcm: bytes) -> None:
+        await self._begin(text)
+        await self._put(pcm)
+        self._parts.media.end_sentence(self._turn.number)
+
+    def finish(self) -> None:
+        self._parts.media.end_turn(self._turn.number)
+
+    async def _begin(self, text: str) -> None:
+        turn = self._turn
+        if turn.times.first_audio is None and self._now:
+            turn.times.first_audio = self._now()
+        await turn.until_released()
+        self.spoke = self._began = True
+        self._parts.media.begin_sentence(turn.number, text)
+
+    async def _put(self, pcm: bytes) -> None:
+        turn, lasts_s = self._turn, len(pcm) / 2 / self._parts.media.rate
+        turn.sound_s += lasts_s
+        turn.sound_until = max(turn.sound_until, asyncio.get_running_loop().time()) + lasts_s
+        if not await self._parts.media.put(turn.number, pcm):
+            # flushed: whoever flushed cancels this task, which is the only way out of here
+            await asyncio.Event().wait()

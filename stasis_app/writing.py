@@ -1,0 +1,85 @@
+"""The answer as the model writes it, in sentences that can be spoken, each as soon as it can be said."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from typing import TypeVar
+
+from gpu_workers.client import Message
+from stasis_app.answer_cap import AnswerCap
+from stasis_app.sentences import SentenceChunker
+from stasis_app.speakable import Speakable
+from stasis_app.turn import Parts, Turn
+
+# the sooner the first chunk closes, the sooner sound starts; the rest is made while it plays
+_FIRST_CHARS, _FIRST_MAX_CHARS = 10, 45
+
+FIRST_CHUNK_S = 1.2
+"""A first chunk is spoken so long after its first token, as far as it goes."""
+
+LULL_S = 0.3
+"""The model has paused: a sentence that looks whole is spoken without waiting for what follows it."""
+
+Piece = TypeVar("Piece")
+
+
+async def sentences(
+    turn: Turn, parts: Parts, messages: Sequence[Message], now: Callable[[], float]
+) -> AsyncGenerator[str, None]:
+    """Raises WorkerError. Too long an answer is cut behind a sentence; that closes the request."""
+    profile = parts.profile
+    chunker = SentenceChunker(
+        first_chars=_FIRST_CHARS, first_max_chars=_FIRST_MAX_CHARS, language=profile.language
+    )
+    speakable = Speakable(profile.language)
+    cap = AnswerCap(profile.max_answer_chars, profile.max_answer_sentences, profile.max_answer_s)
+    async with (
+        parts.llm.stream(
+            messages, max_tokens=profile.max_tokens, temperature=profile.temperature, call_id=parts.call_id
+        ) as written,
+        aclosing(with_lulls(written, LULL_S)) as pieces,
+    ):
+        async for piece in pieces:
+            if isinstance(piece, str):
+                turn.times.first_token = turn.times.first_token or now()
+                if cap.write(piece):
+                    return
+                chunks = chunker.feed(piece)
+            elif piece is None:
+                chunks = chunker.close_sentence()
+            else:
+                continue  # no tools are offered: a call of one is no speech
+            if turn.times.first_sentence is None and not chunks and _is_late(turn, now()):
+                chunks = chunker.close_first()
+            for sentence in filter(None, map(speakable.feed, chunks)):
+                turn.times.first_sentence = turn.times.first_sentence or now()
+                yield sentence
+                if cap.speak(sentence, turn.sound_s):
+                    return
+    for sentence in filter(None, map(speakable.feed, chunker.finish())):
+        turn.times.first_sentence = turn.times.first_sentence or now()
+        yield sentence
+
+
+def _is_late(turn: Turn, now: float) -> bool:
+    return turn.times.first_token is not None and now - turn.times.first_token >= FIRST_CHUNK_S
+
+
+async def with_lulls(pieces: AsyncIterator[Piece], lull_s: float) -> AsyncGenerator[Piece | None, None]:
+    """`pieces`, and None after each `lull_s` in which none came."""
+    coming = asyncio.ensure_future(anext(pieces))
+    try:
+        while True:
+            done, _ = await asyncio.wait({coming}, timeout=lull_s)
+            if not done:
+                yield None
+                continue
+            try:
+                piece = coming.result()
+            except StopAsyncIteration:
+                return
+            yield piece
+            coming = asyncio.ensure_future(anext(pieces))
+    finally:
+        coming.cancel()
+        await asyncio.wait({coming})

@@ -1,0 +1,286 @@
+"""A whole talk with the real call process in virtual time: minutes of it take a second, and each run is the same.
+
+Asterisk is `FakeAri`, the models are `FakeWorkers`, the caller is a phone line that the test speaks into. Only what
+they say is made up: all between them, sockets included, is the product.
+
+    async with talk(profile) as scene:
+        await scene.ask("How much is it?", "Nineteen dollars.")
+        await scene.until_said("Nineteen dollars")
+"""
+
+import asyncio
+import json
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from socket import SOCK_STREAM
+from typing import Any, cast
+
+import aiohttp
+import numpy as np
+
+from gpu_workers.settings import LlmSettings, SttSettings, TtsSettings, WorkersSettings
+from media_bridge.g711 import CODECS
+from media_bridge.rtp import RtpPacket, build, parse
+from media_bridge.settings import MediaSettings
+from stasis_app.application import Setup, run
+from stasis_app.settings import CallSettings, Profile, WebSettings
+from tests.support.fake_ari import FakeAri
+from tests.support.fake_workers import FakeWorkers, Reply, Spoken, fake_workers
+from tests.support.media_call import speech
+from tests.support.rig import free_ports
+
+ULAW = CODECS["ulaw"]
+CALLER = "1700000000.1"
+FRAME_BYTES = 320
+FRAME_S = 0.02
+GREETING = "Hello."
+PROFILE = Profile(prompt="You are a test.", greeting=GREETING, language="en")
+_LOUD = 200.0
+
+
+@dataclass(frozen=True, slots=True)
+class Spurt:
+    """The bot sounded at `hz` from `start` to `end`, seconds of the talk's clock."""
+
+    hz: int
+    start: float
+    end: float
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.start
+
+
+class PhoneLine(asyncio.DatagramProtocol):
+    """Asterisk's end of the media channel: a packet each 20 ms, of silence when nothing is said; keeps all it gets."""
+
+    def __init__(self) -> None:
+        self.spurts: list[Spurt] = []
+        self._to_say = bytearray()
+        self._sent = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.DatagramTransport, transport)
+        self._loop = asyncio.get_running_loop()
+        self.port: int = transport.get_extra_info("sockname")[1]
+
+    def datagram_received(self, data: bytes, _: Any) -> None:
+        hz, at = _pitch(ULAW.decode(parse(data).payload)), self._loop.time()
+        last = self.spurts[-1] if self.spurts else None
+        if hz and last and last.hz == hz and at - last.end < FRAME_S / 2:
+            self.spurts[-1] = Spurt(hz, last.start, at + FRAME_S)
+        elif hz:
+            self.spurts.append(Spurt(hz, at, at + FRAME_S))
+
+    async def run(self, bot: tuple[str, int]) -> None:
+        """For ever."""
+        due = self._loop.time()
+        while True:
+            frame = bytes(self._to_say[:FRAME_BYTES]).ljust(FRAME_BYTES, b"\0")
+            del self._to_say[:FRAME_BYTES]
+            packet = RtpPacket(0, self._sent % 65536, self._sent * 160, 77, ULAW.encode(frame))
+            self._transport.sendto(build(packet), bot)
+            self._sent += 1
+            due += FRAME_S
+            await asyncio.sleep(due - self._loop.time())
+
+    async def say(self, pcm: bytes) -> None:
+        """The caller says this; returns when the last of it has left."""
+        self._to_say += pcm
+        while self._to_say:  # noqa: ASYNC110 - in virtual time it costs nothing
+            await asyncio.sleep(FRAME_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a test sees of one running call."""
+
+    workers: FakeWorkers
+    ari: FakeAri
+    line: PhoneLine
+    transcript: Path
+    web: str
+    http: aiohttp.ClientSession
+
+    @property
+    def now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def say(self, clip: str, words: str) -> float:
+        """The caller says a clip of tests/data/speech, and the recogniser hears `words` from now on.
+
+        Gives the instant the last sample left.
+        """
+        self.workers.stt.choose = lambda _: words
+        await self.line.say(speech(clip))
+        return self.now
+
+    async def ask(self, words: str, *replies: Reply) -> None:
+        """When the bot is quiet, the caller asks; `replies` are what the model answers from now on."""
+        await self.quiet()
+        self.workers.llm.replies = list(replies)
+        await self.say("price01.wav", words)
+
+    async def press(self, digits: str, gap_s: float = 0.2) -> None:
+        for digit in digits:
+            await asyncio.sleep(gap_s)
+            channel = {"id": CALLER}
+            self.ari.send("ChannelDtmfReceived", channel=channel, digit=digit, duration_ms=100)
+
+    async def until(self, holds: Callable[[], object], within_s: float = 30.0) -> float:
+        """Seconds it took."""
+        began = self.now
+        while not holds():
+            assert self.now - began < within_s, "it never came"
+            await asyncio.sleep(FRAME_S)
+        return self.now - began
+
+    async def until_said(self, text: str, within_s: float = 30.0) -> None:
+        """A turn of the bot with `text` in it was heard, to its end or to where it was cut."""
+        await self.until(lambda: any(text in line["bot"] for line in self.lines()), within_s)
+
+    async def until_heard(self, text: str, for_s: float = 0.0) -> None:
+        """The caller has heard `for_s` of what the voice made of the sentences that are part of `text`."""
+        await self.until(lambda: self.heard_s(text) > for_s)
+
+    def heard_s(self, text: str) -> float:
+        """Seconds that the caller has heard of the sentences that are part of `text`."""
+        tones = {spoken.hz for spoken in self._parts(text)}
+        return sum(spurt.seconds for spurt in self.spurts() if spurt.hz in tones)
+
+    def whole_s(self, text: str) -> float:
+        """Seconds that the voice has made of them."""
+        return sum(spoken.seconds for spoken in self._parts(text))
+
+    def _parts(self, text: str) -> list[Spoken]:
+        return [spoken for spoken in self.workers.tts.spoken if spoken.text in text]
+
+    async def quiet(self, for_s: float = 1.0) -> None:
+        """Until the bot has been silent for so long."""
+        await self.until(lambda: not self.spurts() or self.now - self.spurts()[-1].end > for_s, 120)
+
+    def spurts(self, since_s: float = 0.0) -> list[Spurt]:
+        """What the caller has heard: runs of one tone."""
+        return [spurt for spurt in self.line.spurts if spurt.start >= since_s]
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The transcript so far."""
+        text = self.transcript.read_text() if self.transcript.exists() else ""
+        return [json.loads(line) for line in text.splitlines()]
+
+    def said(self) -> list[tuple[str, str, bool]]:
+        """(what kind of turn, what was heard of it, cut) for each turn of the bot."""
+        return [(line["saying"], line["bot"], line["cut"]) for line in self.lines()]
+
+    def asked(self) -> list[dict[str, Any]]:
+        """The messages of the newest request to the language model."""
+        messages: list[dict[str, Any]] = self.workers.llm.requests[-1]["messages"]
+        return messages
+
+    async def metric(self, name: str, **labels: str) -> float:
+        async with self.http.get(f"{self.web}/metrics") as answer:
+            text = await answer.text()
+        for line in text.splitlines():
+            sample, _, value = line.rpartition(" ")
+            wanted = all(f'{key}="{label}"' in sample for key, label in labels.items())
+            if sample.partition("{")[0] == name and wanted:
+                return float(value)
+        return 0.0
+
+    def hang_up(self) -> None:
+        self.ari.end(CALLER)
+
+    @property
+    def is_up(self) -> bool:
+        return CALLER in self.ari.channels
+
+
+def _pitch(pcm: bytes) -> int:
+    """The fake voice's tone in these 20 ms, in steps of 50 Hz; 0: silence."""
+    samples = np.frombuffer(pcm, "<i2").astype(float)
+    if float(np.sqrt(np.mean(np.square(samples)))) < _LOUD:
+        return 0
+    return int(np.argmax(np.abs(np.fft.rfft(samples)))) * 50
+
+
+@asynccontextmanager
+async def talk(
+    profile: Profile = PROFILE,
+    *,
+    calls: CallSettings | None = None,
+    prepare: Callable[[FakeWorkers], None] = lambda _: None,
+) -> AsyncIterator[Scene]:
+    """One call, from the caller's first packet on. `prepare`: what the workers are to say, before the call begins."""
+    async with (
+        fake_workers() as workers,
+        FakeAri() as ari,
+        aiohttp.ClientSession() as http,
+        asyncio.TaskGroup() as group,
+    ):
+        prepare(workers)
+        with tempfile.TemporaryDirectory(prefix="talk-") as folder:
+            setup = _setup(ari, workers, profile, calls, Path(folder))
+            transport, line = await asyncio.get_running_loop().create_datagram_endpoint(
+                PhoneLine, local_addr=("127.0.0.1", 0)
+            )
+            ari.peer_port = line.port
+            stop = asyncio.Event()
+            bot = group.create_task(run(setup, stop))
+            assert setup.transcript
+            scene = Scene(workers, ari, line, setup.transcript, f"http://127.0.0.1:{setup.web.port}", http)
+            await _until_ready(scene)
+            ari.caller(CALLER)
+            await scene.until(lambda: _bots_address(ari))
+            speaking = group.create_task(line.run(_bots_address(ari)))
+            try:
+                yield scene
+            finally:
+                scene.hang_up()
+                stop.set()
+                await asyncio.wait({bot})
+                speaking.cancel()
+                transport.close()
+
+
+def _setup(
+    ari: FakeAri, workers: FakeWorkers, profile: Profile, calls: CallSettings | None, folder: Path
+) -> Setup:
+    return Setup(
+        ari=ari.settings(),
+        media=MediaSettings(port_start=28_000, port_end=28_998, port_quarantine_s=0.2),
+        calls=calls or CallSettings(drain_s=0),
+        web=WebSettings(port=free_ports(1, SOCK_STREAM)[0]),
+        workers=WorkersSettings(
+            stt=SttSettings(url=workers.stt_url),
+            llm=LlmSettings(url=workers.llm_url),
+            tts=TtsSettings(url=workers.tts_url),
+        ),
+        profiles={"default": profile},
+        phrases_dir=folder / "phrases",
+        transcript=folder / "transcript.jsonl",
+    )
+
+
+async def _until_ready(scene: Scene) -> None:
+    for _ in range(200):
+        try:
+            async with scene.http.get(f"{scene.web}/ready") as answer:
+                if answer.status == 200:
+                    return
+        except aiohttp.ClientConnectorError:
+            pass
+        await asyncio.sleep(0.05)
+    raise AssertionError("the call process does not become ready")
+
+
+def _bots_address(ari: FakeAri) -> tuple[str, int]:
+    """Where Asterisk was told to send the sound; falsy while it was not."""
+    for channel in ari.channels.values():
+        kind, _, address = channel.name.partition("/")
+        if kind == "UnicastRTP":
+            host, _, port = address.rpartition(":")
+            return host, int(port)
+    return ()  # type: ignore[return-value]

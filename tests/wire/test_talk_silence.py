@@ -1,0 +1,257 @@
+"""Silence on either side in whole talks, in virtual time: prompts, limits, fillers, endless answers (D7, D8, W2-W6)."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from stasis_app.settings import CallSettings, Phrases
+from tests.support.fake_workers import Fault
+from tests.support.talk import CALLER, PROFILE, Scene, talk
+
+RunVirtual = Callable[[Coroutine[Any, Any, Any]], Any]
+
+PHRASES = Phrases()
+SILENCE_S = 4.0
+PATIENT = PROFILE.model_copy(update={"no_input_s": SILENCE_S})
+QUESTION = "How much is it?"
+
+
+def gap_before(scene: Scene, text: str, index: int = 0) -> float:
+    """Silence before the `index`th time the caller heard the beginning of `text`."""
+    tones = {spoken.hz for spoken in scene.workers.tts.spoken if spoken.text in text}
+    spurts = scene.spurts()
+    at = [number for number, spurt in enumerate(spurts) if spurt.hz in tones][index]
+    return spurts[at].start - spurts[at - 1].end
+
+
+class TestTheCallerIsSilent:
+    def test_two_prompts_then_goodbye_to_its_last_sample_then_the_end(self, virtual_time: RunVirtual) -> None:
+        """D7."""
+
+        async def main() -> None:
+            async with talk(PATIENT) as scene:
+                await scene.until(lambda: not scene.is_up, 60)
+                assert [saying for saying, *_ in scene.said()] == [
+                    "greeting",
+                    "still_there",
+                    "still_there",
+                    "goodbye",
+                ]
+                assert scene.heard_s(PHRASES.goodbye) == pytest.approx(len(PHRASES.goodbye) * 0.06, abs=0.05)
+                assert await scene.metric("voicebot_calls") == 0
+                assert await scene.metric("voicebot_calls_ended_total", cause="normal") == 1
+
+        virtual_time(main())
+
+    def test_silence_counts_from_the_last_sample_the_caller_heard(self, virtual_time: RunVirtual) -> None:
+        """D8: an answer six times as long as the limit."""
+        answer = " ".join(
+            f"This is number {number} of some very long sentences about bikes "
+            * 2
+            + "and all that can be done "
+            "with them in this town."
+            for number in ("one", "two", "three")
+        )
+
+        async def main() -> None:
+            async with talk(PATIENT) as scene:
+                await scene.ask(QUESTION, answer)
+                await scene.until_said("number three", within_s=60)
+                await scene.until(lambda: scene.heard_s(PHRASES.still_there) > 0)
+                assert scene.heard_s(answer) > 5 * SILENCE_S
+                assert gap_before(scene, PHRASES.still_there) == pytest.approx(SILENCE_S, abs=0.1)
+
+        virtual_time(main())
+
+    def test_a_call_on_hold_is_not_asked_and_its_music_starts_no_talk(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with talk(PATIENT) as scene:
+                await scene.quiet()
+                scene.ari.send("ChannelHold", channel={"id": CALLER})
+                await asyncio.sleep(0.1)
+                await scene.say("weather01.wav", "This is the music on hold.")
+                await asyncio.sleep(3 * SILENCE_S)
+                assert [saying for saying, *_ in scene.said()] == ["greeting"]
+                assert not scene.workers.llm.requests
+                scene.ari.send("ChannelUnhold", channel={"id": CALLER})
+                back = scene.now
+                await scene.until(lambda: scene.heard_s(PHRASES.still_there) > 0)
+                assert scene.now - back == pytest.approx(SILENCE_S, abs=0.2)
+
+        virtual_time(main())
+
+    def test_a_call_beyond_its_limit_ends_with_a_goodbye(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            limits = CallSettings(drain_s=0, max_call_s=6)
+            async with talk(calls=limits) as scene:
+                await scene.ask(QUESTION, "We have very many bikes here. " * 14)
+                await scene.until(lambda: not scene.is_up, 20)
+                assert scene.said()[-1] == ("goodbye", PHRASES.goodbye, False)
+                assert ("answer", True) in [(saying, cut) for saying, _, cut in scene.said()]
+
+        virtual_time(main())
+
+
+class TestTheAnswerIsLate:
+    def test_a_late_answer_is_bridged_once_and_remembered_without_the_filler(
+        self, virtual_time: RunVirtual
+    ) -> None:
+        async def main() -> None:
+            async with talk() as scene:
+                scene.workers.llm.delay_s = 6.0
+                await scene.ask(QUESTION, "Nineteen dollars.")
+                await scene.until_said("Nineteen dollars.")
+                assert scene.heard_s(PHRASES.filler) == pytest.approx(len(PHRASES.filler) * 0.06, abs=0.05)
+                assert scene.said()[-1] == ("answer", "Nineteen dollars.", False)
+
+        virtual_time(main())
+
+    def test_a_model_that_stalls_between_two_sentences_is_bridged(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with talk() as scene:
+                scene.workers.llm.token_delay_s = 5.0
+                await scene.ask(QUESTION, ["It costs nineteen dollars. ", "Anything else? "])
+                await scene.until_said("Anything else?")
+                order = [spurt.hz for spurt in scene.spurts()][1:4]
+                tones = {spoken.text: spoken.hz for spoken in scene.workers.tts.spoken}
+                assert order == [
+                    tones["It costs nineteen dollars."],
+                    tones[PHRASES.filler],
+                    tones["Anything else?"],
+                ]
+                assert gap_before(scene, PHRASES.filler) == pytest.approx(PROFILE.filler_s, abs=0.2)
+                assert scene.said()[-1] == ("answer", "It costs nineteen dollars. Anything else?", False)
+
+        virtual_time(main())
+
+    def test_no_filler_while_the_caller_speaks(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with talk(PROFILE.model_copy(update={"filler_s": 1.2})) as scene:
+                scene.workers.llm.delay_s = 4.0
+                await scene.ask(QUESTION, "Nineteen dollars.")
+                # over a bot that thinks, from 0.2 to 0.7 s of the clip; the filler is due in the middle of it
+                await asyncio.sleep(0.5)
+                began = scene.now
+                await scene.say("finished01.wav", "Okay.")
+                await scene.until_said("Nineteen dollars.")
+                assert scene.heard_s(PHRASES.filler) == pytest.approx(len(PHRASES.filler) * 0.06, abs=0.05)
+                assert began + 0.67 < scene.spurts()[1].start < began + 2.0
+
+        virtual_time(main())
+
+    def test_a_recogniser_that_hangs_is_a_filler_and_then_an_apology(self, virtual_time: RunVirtual) -> None:
+        """W2."""
+
+        async def main() -> None:
+            async with talk() as scene:
+                await scene.quiet()
+                scene.workers.stt.fault = Fault.hang()
+                said = await scene.say("price01.wav", "")
+                await scene.until(lambda: scene.heard_s(PHRASES.filler) > 0)
+                assert 1.2 < scene.now - said < 2.2
+                await scene.until(lambda: scene.heard_s(PHRASES.apology) > 0)
+                assert 4.0 < scene.now - said < 5.0
+
+        virtual_time(main())
+
+    def test_a_short_answer_followed_by_emoji_is_spoken_at_once(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with talk() as scene:
+                scene.workers.llm.token_delay_s = 1.0
+                await scene.ask(QUESTION, ["Sure.", " 😀", " 😀", " 😀", " Nineteen dollars."])
+                await scene.until_heard("Sure.")
+                assert len(scene.workers.llm.requests) == 1
+                assert scene.workers.llm.running == 1, "the model is still at the emoji"
+
+        virtual_time(main())
+
+    def test_a_model_without_full_stops_is_heard_soon(self, virtual_time: RunVirtual) -> None:
+        """W6: the first chunk 1.2 s after its first token at the latest."""
+
+        async def main() -> None:
+            async with talk() as scene:
+                scene.workers.llm.token_delay_s = 0.4
+                await scene.ask(QUESTION, "well we have very many nice bikes that you could buy here")
+                await scene.until(
+                    lambda: any("well we" in spoken.text for spoken in scene.workers.tts.spoken)
+                )
+                assert scene.workers.llm.running == 1
+                await scene.until_said("here")
+
+        virtual_time(main())
+
+
+class TestTheAnswerBreaks:
+    def test_what_was_made_before_the_model_died_is_heard_and_remembered(
+        self, virtual_time: RunVirtual
+    ) -> None:
+        """W4."""
+
+        async def main() -> None:
+            async with talk() as scene:
+                scene.workers.llm.fault = Fault.die(after=2)
+                await scene.ask(
+                    QUESTION, ["It costs nineteen dollars. ", "We have red ones, too. ", "And more."]
+                )
+                await scene.until_said(PHRASES.apology)
+                assert [(saying, text) for saying, text, _ in scene.said()[1:]] == [
+                    ("answer", "It costs nineteen dollars."),
+                    ("apology", PHRASES.apology),
+                ]
+                assert scene.heard_s("It costs nineteen dollars.") == pytest.approx(26 * 0.06, abs=0.05)
+
+        virtual_time(main())
+
+    @pytest.mark.parametrize("code", [429, 500, 400])
+    def test_a_model_that_refuses_is_an_apology_at_once(self, virtual_time: RunVirtual, code: int) -> None:
+        async def main() -> None:
+            async with talk() as scene:
+                scene.workers.llm.fault = Fault.status(code)
+                await scene.ask(QUESTION, "never")
+                said = scene.now
+                await scene.until(lambda: scene.heard_s(PHRASES.apology) > 0)
+                assert scene.now - said < 1.5
+                assert len(scene.workers.llm.requests) == 0
+
+        virtual_time(main())
+
+
+class TestTheAnswerNeverEnds:
+    @pytest.mark.parametrize(
+        ("cap", "heard"),
+        [
+            ({"max_answer_sentences": 3}, 3),
+            ({"max_answer_chars": 70}, 3),
+            ({"max_answer_s": 4.0}, 3),
+        ],
+    )
+    def test_it_is_cut_behind_a_sentence_and_the_model_stopped(
+        self, virtual_time: RunVirtual, cap: dict[str, float], heard: int
+    ) -> None:
+        """W5."""
+        sentence = "We have very many bikes here."
+
+        async def main() -> None:
+            async with talk(PROFILE.model_copy(update=cap)) as scene:
+                scene.workers.llm.token_delay_s = 0.01
+                await scene.ask(QUESTION, f"{sentence} " * 400)
+                await scene.until_said("bikes", within_s=60)
+                assert scene.said()[-1] == ("answer", " ".join([sentence] * heard), False)
+                assert scene.workers.llm.aborted == 1
+                await scene.until(lambda: scene.workers.llm.running == 0)
+
+        virtual_time(main())
+
+    def test_a_model_that_writes_nothing_a_voice_can_say_is_an_apology(
+        self, virtual_time: RunVirtual
+    ) -> None:
+        async def main() -> None:
+            async with talk() as scene:
+                scene.workers.llm.token_delay_s = 0.001
+                await scene.ask(QUESTION, ["\n😀 "] * 100_000)
+                await scene.until_said(PHRASES.apology)
+                assert scene.workers.llm.running == 0
+
+        virtual_time(main())
