@@ -17,7 +17,9 @@ from typing import Self
 from media_bridge.stats import LATENESS_BUCKETS_MS, PacerStats
 
 PTIME_S = 0.020
-SLOTS = 5
+# each wake-up fetches the code and the voice detector's weights into the cache anew, so fewer of them cost less; two
+# are enough for the process to come to its other work in between (docs/decisions/0006)
+SLOTS = 2
 # Asterisk forwards a burst as a burst and a phone's jitter buffer drops most of it, so a longer stall is
 # not made up
 MAX_CATCH_UP = 3
