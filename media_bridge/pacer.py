@@ -192,8 +192,10 @@ class Pacer:
         self._schedule()
 
     def _begin(self) -> None:
-        """Run the first steps that are due now; not so when their later steps already fall behind by a period."""
-        if len(self._begun) >= SLOTS:
+        """Run the first steps that are due now, unless some that were begun already wait for their later steps:
+        then hearing falls behind, and ticks have to be skipped.
+        """
+        if self._begun:
             return
         dues = self._core.due(self._loop.time())
         for due in dues:
