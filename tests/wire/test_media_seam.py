@@ -35,18 +35,45 @@ async def test_two_calls_are_answered_and_counted() -> None:
     assert sent["gap_ms"]["p50"] == pytest.approx(20, abs=10)
 
 
+PARENT = (
+    "import subprocess, sys; print('{\"ready\": true}', flush=True); "
+    "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); "
+    "sys.stdin.readline(); child.kill(); child.wait()"
+)
+
+
+async def child_of(pid: int) -> int:
+    async with asyncio.timeout(20):
+        while len(family(pid)) < 2:  # noqa: ASYNC110 - another process has no Event
+            await asyncio.sleep(0.02)
+    return family(pid)[1]
+
+
 async def test_children_are_counted_too() -> None:
-    parent = (
-        "import subprocess, sys; print('{\"ready\": true}', flush=True); "
-        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); "
-        "sys.stdin.readline(); child.kill(); child.wait()"
-    )
-    async with started("parent", [sys.executable, "-c", parent]) as subject:
-        async with asyncio.timeout(20):
-            while len(family(subject.pid)) < 2:  # noqa: ASYNC110 - another process has no Event
-                await asyncio.sleep(0.02)
+    async with started("parent", [sys.executable, "-c", PARENT]) as subject:
+        await child_of(subject.pid)
         await subject.tell({})
     assert family(subject.pid) == [subject.pid]
+
+
+async def test_a_subject_that_is_killed_leaves_no_child() -> None:
+    child = 0
+    with pytest.raises(ZeroDivisionError):
+        async with started("parent", [sys.executable, "-c", PARENT]) as subject:
+            child = await child_of(subject.pid)
+            raise ZeroDivisionError
+    async with asyncio.timeout(20):
+        # nobody may be there to reap it
+        while is_running(child):  # noqa: ASYNC110 - another process has no Event
+            await asyncio.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
 
 
 @pytest.mark.parametrize(
