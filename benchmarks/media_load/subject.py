@@ -29,7 +29,7 @@ import json
 import os
 import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -99,8 +99,9 @@ async def started(name: str, command: Sequence[str], cwd: Path | None = None) ->
             raise SubjectError(f"{name} ended with status {status}")
     finally:
         if process.returncode is None:
-            # not reaped yet, so the group is still its own
-            os.killpg(process.pid, signal.SIGKILL)
+            # it may have ended just now
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
 
 
