@@ -72,7 +72,9 @@ async def test_the_delay_rises_within_a_second_and_falls_within_ten(
     # the samples are 100 ms apart; of a heavy tail there may be nothing to see in the first second
     rising = targets[begun : begun + 13] if shape == "normal" else targets[begun:over]
     assert max(rising) >= 60
-    assert min(targets[over + 100 :]) <= max(stats.target_ms for stats in calls["clean"].stats)
+    # a machine that stands still now and then is jitter too: it is in the call without a fault as well
+    calm = max(stats.target_ms for stats in calls["clean"].stats)
+    assert min(targets[over : over + 101]) <= calm + 20
     assert max(targets) <= 120
 
 

@@ -105,8 +105,9 @@ async def test_the_phone_hears_the_bots_tone(calls: dict[str, Heard], loss: str,
 async def test_every_lost_frame_is_concealed_and_none_is_added(calls: dict[str, Heard], loss: str) -> None:
     stats, clean = calls[loss].line.observed.stats(), calls["clean"].line.observed.stats()
     assert stats.lost > 0
-    # what came too late is concealed too; a machine that stood still makes some of those
-    assert stats.lost <= stats.concealed <= stats.lost + stats.late + clean.concealed + 2
+    # the last ones lost had no turn yet; what came too late is concealed too, and a machine that stood still makes
+    # some of those
+    assert stats.lost - 4 <= stats.concealed <= stats.lost + stats.late + 2 * clean.concealed + 3
 
 
 @pytest.mark.parametrize("loss", [*(loss for loss, _ in LOSSES), "burst"])

@@ -90,8 +90,10 @@ async def test_what_can_be_repaired_is_and_time_is_neither_stretched_nor_cut(
 ) -> None:
     heard = times(calls[name])
     assert len(heard) == len(TIMES_S), heard
-    # an edge may lie within a frame and have concealment beside it; a machine that stood still slips one
-    assert heard == pytest.approx([s * 50 for s in TIMES_S], abs=3)
+    # an edge may lie within a frame and have concealment beside it; a machine that stood still slips one; what may be
+    # suppressed silence fades for three frames
+    either_way = 6 if name == "silence suppressed" else 3
+    assert heard == pytest.approx([s * 50 for s in TIMES_S], abs=either_way)
     clean = tone_energy(calls["clean"].observed.pcm, HZ)
     assert tone_energy(calls[name].observed.pcm, HZ) == pytest.approx(clean, rel=0.04)
 
