@@ -26,6 +26,7 @@ LOSSES = [("1 %", 0.95), ("5 %", 0.90), ("10 %", 0.80), ("20 %", 0.65)]
 """A share of the packets, and how much of a tone's energy has to be left."""
 # 6 s after the leg is there, in the middle of the tones
 BURST = range(300, 310)
+TRIES = 3
 
 
 @dataclass
@@ -70,7 +71,11 @@ async def calls(
 
     async with stage(asterisk, tmp_path_factory.mktemp("loss"), greeting="m" * 160) as scene:
         scene.workers.stt.answers = ["How much does the monthly plan cost?"]
-        lines = await scene.play({name: (it, it) for name, it in networks.items()}, talk)
+        for _ in range(TRIES):
+            lines = await scene.play({name: (it, it) for name, it in networks.items()}, talk)
+            # a machine that stood still so long that a call without a fault was hurt tells nothing of the faults
+            if lines["clean"].observed.stats().concealed <= 1:
+                break
         (bots_hz,) = {spoken.hz for spoken in scene.workers.tts.spoken if spoken.text == "m" * 160}
     yield {
         name: Heard(line, line.observed.pcm, heard_by_phone(line.recording), bots_hz, decided[id(line)])

@@ -26,28 +26,34 @@ TIMES_S = [3.0, 0.3, 1.0, 1.5, 1.0]
 # about a second into the first tone, and the number of packets until then
 JUMP_AT = 130
 MAY_CONCEAL = 3
+TRIES = 3
 
-NETWORKS = {
-    "clean": Impairment(),
-    "neighbours swapped": Impairment(reorder_every=10, reorder_by=1),
-    "3 places late": Impairment(reorder_every=25, reorder_by=3),
-    "10 places late": Impairment(reorder_every=25, reorder_by=10),
-    "some doubled": Impairment(duplicate=0.05),
-    "all doubled": Impairment(duplicate=1.0),
-    "another source": Impairment(
-        jump_at=JUMP_AT, new_ssrc=99, sequence_jump=20_000, timestamp_jump=123_456_789
-    ),
-    "sequence jump": Impairment(jump_at=JUMP_AT, sequence_jump=20_000),
-    "timestamp jump": Impairment(jump_at=JUMP_AT, timestamp_jump=800_000),
-    "numbers wrap": Impairment(rewrite=NumberedFrom(0x10000 - JUMP_AT, 2**32 - 160 * JUMP_AT)),
-    "padding, extension, CSRC": Impairment(rewrite=Dressed()),
-    "among other types": Impairment(rewrite=AmongOthers()),
-    "10 ms packets": Impairment(rewrite=Repacketised(80)),
-    "30 ms packets": Impairment(rewrite=Repacketised(240)),
-    "40 ms packets": Impairment(rewrite=Repacketised(320)),
-    "silence suppressed": Impairment(rewrite=SilenceSuppressed()),
-}
-REPAIRED = [name for name in NETWORKS if name not in {"clean", "10 places late"}]
+
+def networks() -> dict[str, Impairment]:
+    """Made anew for each use: some remember what they saw."""
+    return {
+        "clean": Impairment(),
+        "neighbours swapped": Impairment(reorder_every=10, reorder_by=1),
+        "3 places late": Impairment(reorder_every=25, reorder_by=3),
+        "10 places late": Impairment(reorder_every=25, reorder_by=10),
+        "some doubled": Impairment(duplicate=0.05),
+        "all doubled": Impairment(duplicate=1.0),
+        "another source": Impairment(
+            jump_at=JUMP_AT, new_ssrc=99, sequence_jump=20_000, timestamp_jump=123_456_789
+        ),
+        "sequence jump": Impairment(jump_at=JUMP_AT, sequence_jump=20_000),
+        "timestamp jump": Impairment(jump_at=JUMP_AT, timestamp_jump=800_000),
+        "numbers wrap": Impairment(rewrite=NumberedFrom(0x10000 - JUMP_AT, 2**32 - 160 * JUMP_AT)),
+        "padding, extension, CSRC": Impairment(rewrite=Dressed()),
+        "among other types": Impairment(rewrite=AmongOthers()),
+        "10 ms packets": Impairment(rewrite=Repacketised(80)),
+        "30 ms packets": Impairment(rewrite=Repacketised(240)),
+        "40 ms packets": Impairment(rewrite=Repacketised(320)),
+        "silence suppressed": Impairment(rewrite=SilenceSuppressed()),
+    }
+
+
+REPAIRED = [name for name in networks() if name not in {"clean", "10 places late"}]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -62,14 +68,25 @@ async def calls(
         await line.phone.sleep(0.5)
 
     async with stage(asterisk, tmp_path_factory.mktemp("order"), greeting="Hello.") as scene:
-        yield await scene.play({name: (it, CLEAN) for name, it in NETWORKS.items()}, talk)
+        for _ in range(TRIES):
+            lines = await scene.play({name: (it, CLEAN) for name, it in networks().items()}, talk)
+            if undisturbed(lines["clean"]):
+                break
+    yield lines
+
+
+def undisturbed(clean: Line) -> bool:
+    """The machine did not stand still so long that a call without a fault was hurt: such a run tells nothing."""
+    return clean.observed.stats().concealed <= 1 and times(clean) == pytest.approx(
+        [s * 50 for s in TIMES_S], abs=1
+    )
 
 
 def times(line: Line) -> list[int]:
     """Tone, silence, tone, ... in frames, in what the bot heard."""
     loud = tone_levels(line.observed.pcm, HZ) > FULL / 4
     at = np.flatnonzero(loud)
-    # a hole of up to three frames is what a fault may cost, not one of the silences
+    # a hole of up to three frames is what a fault may cost, none of the silences
     for before, after in pairwise(at):
         if after - before <= MAY_CONCEAL + 1:
             loud[before:after] = True
@@ -138,9 +155,7 @@ async def test_each_other_type_is_counted_by_its_rule(calls: dict[str, Line]) ->
 
 async def test_suppressed_silence_is_put_back(calls: dict[str, Line]) -> None:
     line = calls["silence suppressed"]
-    rewrite = NETWORKS["silence suppressed"].rewrite
-    assert isinstance(rewrite, SilenceSuppressed)
-    assert rewrite.left_out >= 80
+    assert line.observed.stats().packets_in <= calls["clean"].observed.stats().packets_in - 80
     assert line.observed.stats().lost == 0
     # one cannot know at once that it is silence: five frames of each pause fade
     assert concealed(calls, "silence suppressed") <= 5 * 4
