@@ -104,6 +104,7 @@ class RtpTransport:
             concealed=self._concealed,
             jitter_ms=source.jitter_ms,
             delay_ms=jitter.delay_ms,
+            target_ms=jitter.target_ms,
             dropped={why: count for why, count in dropped.items() if count},
             send_errors=sock.send_errors,
             receive_errors=sock.receive_errors,

@@ -6,7 +6,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from stasis_app.record import Sound
 
-_COUNTED = ("packets_in", "packets_out", "lost", "late", "concealed", "underruns")
+_COUNTED = (
+    *("packets_in", "packets_out", "lost", "late", "duplicates", "concealed", "underruns"),
+    *("send_errors", "receive_errors"),
+)
 # G.107 annex B: below 2.58 nearly all are dissatisfied, 3.10 many, 3.60 some, 4.03 all satisfied, 4.34 very
 _MOS = (1.5, 2.0, 2.58, 3.1, 3.6, 3.8, 4.03, 4.2, 4.34, 4.5)
 _LOSS = (0.0, 0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5)
@@ -78,6 +81,12 @@ class Metrics:
         self.rtp = Counter(
             "voicebot_rtp", "RTP packets of ended calls, by what became of them.", ["kind"], registry=registry
         )
+        self.rtp_dropped = Counter(
+            "voicebot_rtp_dropped",
+            "Datagrams of ended calls that were not heard, by reason.",
+            ["why"],
+            registry=registry,
+        )
         self.mos = Histogram(
             "voicebot_call_mos",
             "Estimated mean opinion score (G.107) of the callers' sound, one value a call.",
@@ -117,6 +126,8 @@ class Metrics:
         """The packets and the quality of a call that is over."""
         for kind in _COUNTED:
             self.rtp.labels(kind).inc(getattr(sound.stats, kind))
+        for why, count in sound.stats.dropped.items():
+            self.rtp_dropped.labels(why).inc(count)
         if sound.quality is None:
             return
         self.mos.observe(sound.quality.mos)

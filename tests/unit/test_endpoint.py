@@ -284,7 +284,7 @@ BOT = ["price01", "pay01", "no01", "weather01", "unfinished13"]
 
 
 @pytest.mark.parametrize("name", BOT)
-@pytest.mark.parametrize("late_ms", [50, 100, 150, 200])
+@pytest.mark.parametrize("late_ms", [50, 100, 150, 200, 340])
 @pytest.mark.parametrize("gain_db", [-10, 0, 4])
 def test_the_bots_own_echo_starts_nothing(gate: SileroGate, name: str, late_ms: int, gain_db: int) -> None:
     bot = np.concatenate([clip(name) * 10 ** (gain_db / 20), np.zeros(8000)])
