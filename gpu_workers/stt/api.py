@@ -72,7 +72,9 @@ def _verbose(transcript: Transcript) -> dict[str, Any]:
         "avg_logprob": round(transcript.avg_logprob, 4),
         "no_speech_prob": round(transcript.no_speech_prob, 4),
     }
+    heard = {} if transcript.turn_end is None else {"turn_end_prob": round(transcript.turn_end, 4)}
     return {
+        **heard,
         "task": "transcribe",
         "language": transcript.language,
         "duration": round(transcript.length_s, 3),
