@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+from benchmarks import turns_pipecat
 from benchmarks.report import publish, table
 from benchmarks.turns_corpus import KINDS, Clip, CorpusError, read_corpus
 from benchmarks.turns_line import Line
@@ -34,8 +35,10 @@ WHAT: Final = f"""Each clip is one call. Wait: from the caller's last sound to t
 which the answer may be heard. False cut: a turn with pauses inside that was taken for finished in one of them. Missed:
 not finished within 3 s. Barge-in: from the caller's first sound to the bot's last packet. False stop: a sound of
 listening or a noise, clean and over beds, that stops the bot for good (not: a pause that goes on at the same sample).
-`fixed` is a silence of {FIXED_MS} ms on the same voice detector and the same frames, with any speech stopping the bot;
-in `asked` runs the bot's last question wants the kind of answer that the clip is, in `unasked` none does."""
+
+`ours` has been asked a question that wants the kind of answer that the clip is, `unasked` an open one. `fixed` is a
+silence of {FIXED_MS} ms on the same voice detector and the same frames, with any speech stopping the bot. `pipecat` is
+the default turn detection of pipecat-ai on the same sound, with its words there at once; any turn stops its bot."""
 RATIOS_DB: Final = (20.0, 10.0)
 _POLL_S: Final = 0.2
 
@@ -60,8 +63,8 @@ async def _recogniser(config: Config, text: str, hurry: asyncio.Event) -> AsyncI
 
 async def measure(
     config: Config, text: str, clips: Sequence[Clip], chosen: argparse.Namespace, hurry: asyncio.Event
-) -> tuple[list[Outcome], list[Outcome]]:
-    """Asked (with everything that is said over the bot), and unasked where that makes a difference."""
+) -> tuple[list[Outcome], list[Outcome], turns_pipecat.Events | None]:
+    """Asked (with everything that is said over the bot), unasked where that makes a difference, and the peer's."""
     beds = [clip for clip in clips if clip.kind == "bed"]
     clips = [clip for clip in clips if clip.kind in chosen.kinds and chosen.match in clip.name]
     settings = config.media.model_copy(
@@ -72,14 +75,24 @@ async def measure(
         with MediaEngine() as engine:
             async with MediaPlane(settings, spare_calls=chosen.beside) as plane:
                 line = Line(engine, plane, SttClient(url, session=session), waits)
-                jobs = [*turn_jobs(clips, asked=True), *over_jobs(clips, beds, RATIOS_DB)]
-                asked = await play_all(line, jobs, chosen.beside, settings, _say)
+                asked = await play_all(line, turn_jobs(clips, asked=True), chosen.beside, settings, _say)
+                # the recogniser has little to do here: more of them go side by side
+                over = over_jobs(clips, beds, RATIOS_DB)
+                asked += await play_all(line, over, 2 * chosen.beside, settings, _say)
                 closed = [clip for clip in clips if clip.answer not in ("open", "none", "")]
                 unasked = await play_all(line, turn_jobs(closed, asked=False), chosen.beside, settings, _say)
-    return asked, unasked
+    peer = await turns_pipecat.decide([one.job.clip for one in asked], _say)
+    return asked, unasked, peer
 
 
-def report(config: Config, asked: Sequence[Outcome], unasked: Sequence[Outcome], *, keep: bool) -> None:
+def report(
+    config: Config,
+    asked: Sequence[Outcome],
+    unasked: Sequence[Outcome],
+    peer: turns_pipecat.Events | None,
+    *,
+    keep: bool,
+) -> None:
     swapped = {outcome.job.clip.name: outcome for outcome in unasked}
     alone = [swapped.get(outcome.job.clip.name, outcome) for outcome in asked]
     ways = {
@@ -87,6 +100,8 @@ def report(config: Config, asked: Sequence[Outcome], unasked: Sequence[Outcome],
         "unasked_": _figures([outcome.ours for outcome in alone]),
         "fixed_": _figures([outcome.fixed for outcome in asked]),
     }
+    if peer is not None:
+        ways["pipecat_"] = _figures([_by_peer(outcome, peer) for outcome in asked])
     result = {f"{way}{key}": value for way, found in ways.items() for key, value in found.items()}
     header = ("", *ways[""])
     rows = [(way.rstrip("_") or "ours", *found.values()) for way, found in ways.items()]
@@ -116,6 +131,11 @@ def report(config: Config, asked: Sequence[Outcome], unasked: Sequence[Outcome],
     )
 
 
+def _by_peer(outcome: Outcome, peer: turns_pipecat.Events) -> Decided | Interrupted:
+    judge = turns_pipecat.interrupted if outcome.job.over else turns_pipecat.decided
+    return judge(outcome.job.clip, peer)
+
+
 def _figures(found: Sequence[Decided | Interrupted]) -> dict[str, object]:
     return figures(
         [one for one in found if isinstance(one, Decided)],
@@ -132,10 +152,12 @@ def _notes(asked: Sequence[Outcome]) -> list[tuple[object, object]]:
     meant = [one for one in over if one.clip.kind == "interrupt"]
     dictation = [one.clip for one in decided if one.clip.kind == "dictation"]
     read = [is_read(clip.value, heard[clip.name]) for clip in dictation]
+    finished = [one for one in decided if one.clip.kind == "finished"]
     cut, pauses = cut_pauses(decided)
     overhead = [ms for one in asked for ms in _overheads(one)]
     return [
         ("pauses taken for the end", f"{cut} of {pauses}"),
+        ("finished turns taken for finished too early", sum(one.cuts > 0 for one in finished)),
         ("sounds over the bot that paused it", f"{sum(one.paused for one in sounds)} of {len(sounds)}"),
         ("interruptions that stopped it", f"{sum(one.stopped for one in meant)} of {len(meant)}"),
         ("words lost, percent", words_lost(heard, [one.job.clip for one in asked])),
@@ -208,7 +230,7 @@ def main() -> int:
         "--match", default="", help="only clips with this in their name; the result is not kept"
     )
     parser.add_argument(
-        "--beside", type=int, default=1, help="calls at a time (1: no call waits for another's words)"
+        "--beside", type=int, default=2, help="calls at a time (with 1, none waits for another's words)"
     )
     parser.add_argument("-c", "--config", type=Path, help="voicebot.yaml (its defaults if not given)")
     parser.add_argument(
@@ -225,8 +247,8 @@ def main() -> int:
     keep = not (chosen.no_keep or chosen.match or chosen.kinds != KINDS)
 
     async def run(hurry: asyncio.Event) -> int:
-        asked, unasked = await measure(config, text, clips, chosen, hurry)
-        report(config, asked, unasked, keep=keep)
+        asked, unasked, peer = await measure(config, text, clips, chosen, hurry)
+        report(config, asked, unasked, peer, keep=keep)
         return 0
 
     return run_until_interrupted(run, lambda: _say("Stopping."))

@@ -30,8 +30,8 @@ OPEN: Final = "How can I help you?"
 TELLING: Final = "We are open from nine to five on weekdays, and on Saturdays until noon."
 
 _QUESTION_MS: Final = 300
-_TURN_WAIT_MS: Final = 1000
-_OVER_WAIT_MS: Final = 1200
+_TURN_WAIT_MS: Final = 700
+_OVER_WAIT_MS: Final = 1000
 _OVER_REST_MS: Final = 1200  # the bot goes on for so long after the clip
 _OVER_STAY_MS: Final = 7000
 _OVER_OFFSETS_MS: Final = (0, 7, 13)
