@@ -5,6 +5,7 @@ On one core it takes about 60 ms, beside the decoding that the same request need
 """
 
 import asyncio
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -17,6 +18,8 @@ from faster_whisper.feature_extractor import FeatureExtractor  # type: ignore[im
 
 from gpu_workers.errors import ModelError
 from gpu_workers.stt.audio import WHISPER_RATE, Samples
+
+log = logging.getLogger(__name__)
 
 _SECONDS: Final = 8
 _WINDOW: Final = _SECONDS * WHISPER_RATE
@@ -65,9 +68,12 @@ class TurnEndModel(AbstractContextManager["TurnEndModel"]):
 
 
 async def in_time(vote: "asyncio.Future[float]") -> float | None:
-    """The vote, once the words are there; None when it takes too long."""
+    """The vote, once the words are there; None when it takes too long or the model failed: words alone decide."""
     done, _ = await asyncio.wait({vote}, timeout=_LATE_S)
-    if done:
-        return vote.result()
-    vote.cancel()
-    return None
+    if not done:
+        vote.cancel()
+        return None
+    if error := vote.exception():
+        log.warning("the turn model failed: %s", error)
+        return None
+    return vote.result()
