@@ -73,7 +73,7 @@ async def measure(
     waits = EndWaits.around(settings.endpoint.end_ms)
     async with _recogniser(config, text, hurry) as url, worker_session() as session:
         with MediaEngine() as engine:
-            async with MediaPlane(settings, spare_calls=chosen.beside) as plane:
+            async with MediaPlane(settings) as plane:
                 line = Line(engine, plane, SttClient(url, session=session), waits)
                 asked = await play_all(line, turn_jobs(clips, asked=True), chosen.beside, settings, _say)
                 # the recogniser has little to do here: more of them go side by side

@@ -42,9 +42,8 @@ class EndWaits:
     neutral_ms: int = 700
     unsure_ms: int = 760
     doubtful_ms: int = 900
-    wordless_ms: int = (
-        1500  # while the words are still being recognised: without them there is no answer anyway
-    )
+    # while the words are still being recognised: without them there is no answer anyway
+    wordless_ms: int = 1000
     listing_ms: int = 1600
     trailing_ms: int = 1900
 
