@@ -10,8 +10,10 @@ import argparse
 import asyncio
 import os
 import socket
+import statistics
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -38,9 +40,10 @@ listening or a noise, clean and over beds, that stops the bot for good (not: a p
 
 `ours` has been asked a question that wants the kind of answer that the clip is, `unasked` an open one. `fixed` is a
 silence of {FIXED_MS} ms on the same voice detector and the same frames, with any speech stopping the bot. `pipecat` is
-the default turn detection of pipecat-ai on the same sound, with its words there at once; any turn stops its bot."""
+the default turn detection of pipecat-ai on the same sound; its words take as long as ours, any turn stops its bot."""
 RATIOS_DB: Final = (20.0, 10.0)
 _POLL_S: Final = 0.2
+_TIMED: Final = 9
 
 
 @asynccontextmanager
@@ -81,8 +84,23 @@ async def measure(
                 asked += await play_all(line, over, 2 * chosen.beside, settings, _say)
                 closed = [clip for clip in clips if clip.answer not in ("open", "none", "")]
                 unasked = await play_all(line, turn_jobs(closed, asked=False), chosen.beside, settings, _say)
-    peer = await turns_pipecat.decide([one.job.clip for one in asked], _say)
+                words_ms = await _words_take_ms(line.stt, clips)
+    peer = await turns_pipecat.decide([one.job.clip for one in asked], words_ms, _say)
     return asked, unasked, peer
+
+
+async def _words_take_ms(stt: SttClient, clips: Sequence[Clip]) -> float:
+    """The median for a few of the clips, one after the other."""
+    took = []
+    for clip in [clip for clip in clips if clip.text][:_TIMED]:
+        began = time.monotonic()
+        await stt.transcribe(
+            clip.samples.tobytes(), 8000, priority="final", deadline_ms=None, call_id="turns", language="en"
+        )
+        took.append(1000 * (time.monotonic() - began))
+    words_ms = statistics.median(took) if took else 0.0
+    _say(f"The recogniser takes {words_ms:.0f} ms.")
+    return words_ms
 
 
 def report(

@@ -1,6 +1,7 @@
 """The same clips decided by the default turn detection of `pipecat-ai`, in an environment of its own.
 
-It is given every advantage: its words are there at once, and any turn it starts stops its bot with the next packet.
+Its words come after the time that our recogniser takes, from its own end of speech on; any turn that it starts stops
+its bot with the next packet.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ _RATE: Final = 8000
 Events = Mapping[str, Sequence[Mapping[str, object]]]
 
 
-async def decide(clips: Sequence[Clip], say: Callable[[str], None]) -> Events | None:
+async def decide(clips: Sequence[Clip], words_ms: float, say: Callable[[str], None]) -> Events | None:
     """Its decisions by clip, in ms of the clip; None, with a word why, where it cannot run."""
     try:
         python = await asyncio.to_thread(environment, PIPECAT, PIPECAT_TURNS_PYTHONS, say)
@@ -37,7 +38,7 @@ async def decide(clips: Sequence[Clip], say: Callable[[str], None]) -> Events | 
         )  # fmt: skip
         try:
             answer, complaints = await process.communicate(
-                json.dumps({"clips": asked, "tail_ms": _TAIL_MS}).encode()
+                json.dumps({"clips": asked, "tail_ms": _TAIL_MS, "transcript_ms": words_ms}).encode()
             )
         finally:
             if process.returncode is None:
