@@ -78,20 +78,27 @@ class EndWaits:
 
 
 def end_wait_ms(
-    text: str, expected: Expected | None, waits: EndWaits, sounds_finished: float | None = None
+    text: str,
+    expected: Expected | None,
+    waits: EndWaits,
+    sounds_finished: float | None = None,
+    confidence: float | None = None,
 ) -> int:
     """Milliseconds of silence after which `text`, the turn so far, is taken as the whole turn.
 
-    `sounds_finished` is the probability that the turn sounds finished; None: nobody listened for that.
+    `sounds_finished` is the probability that the turn sounds finished, `confidence` the recogniser's mean
+    log-probability of the words; None: not known.
     """
     found = ending(text, expected)
-    if sounds_finished is None:
-        return waits.by_words[found]
     votes = waits.by_vote.get(found)
-    if votes is None:
+    misheard = confidence is not None and confidence < _MISHEARD and text.count(" ") >= _WORDS_TO_MISHEAR
+    if votes is None or (sounds_finished is None and not misheard):
         return waits.by_words[found]
     sure, unsure, doubtful = votes
-    return sure if sounds_finished >= _SURE else unsure if sounds_finished >= _UNSURE else doubtful
+    if sounds_finished is not None and sounds_finished < _UNSURE:
+        return doubtful
+    # the word that would have told that more is to come may be the one that is wrong: "to my" as "to you"
+    return unsure if misheard or (sounds_finished is not None and sounds_finished < _SURE) else sure
 
 
 def ending(text: str, expected: Expected | None = None) -> Ending:
@@ -113,6 +120,9 @@ _Rule = Callable[[str, str, Expected | None], Ending | None]
 _DICTATED: Final = frozenset({"digits", "spelling", "email"})
 _SURE: Final = 0.8
 _UNSURE: Final = 0.5
+# mean log-probabilities of whole sentences on a quiet line are above -0.2; a short answer's may be lower
+_MISHEARD: Final = -0.25
+_WORDS_TO_MISHEAR: Final = 2
 _PHONE_DIGITS: Final = 10  # a number with its area code; 7 without
 _LOCAL_DIGITS: Final = 7
 

@@ -104,7 +104,8 @@ async def _words(turn: Turn, parts: Parts, expected: Expected | None) -> str:
     priority: Priority = "final" if turn.released else "eager"
     heard = await parts.hearing.words(turn.utterances, priority, deadline_ms)
     said = " ".join(filter(None, (heard.text.strip(), turn.keyed)))
-    parts.media.set_end_wait(last, end_wait_ms(said, expected, parts.end_waits, heard.turn_end))
+    wait_ms = end_wait_ms(said, expected, parts.end_waits, heard.turn_end, heard.avg_logprob)
+    parts.media.set_end_wait(last, wait_ms)
     return said
 
 

@@ -221,6 +221,24 @@ def test_the_sound_has_a_vote_where_the_words_leave_a_doubt(
     assert {vote: end_wait_ms(text, expected, EndWaits(), vote) for vote in votes} == votes
 
 
+@pytest.mark.parametrize(
+    ("text", "vote", "confidence", "wait_ms"),
+    [
+        ("Please send it to you.", 0.97, -0.3, 760),
+        ("Please send it to you.", 0.97, -0.2, 330),
+        ("Please send it to you.", 0.3, -0.3, 900),
+        ("Please send it to you.", None, -0.3, 760),
+        ("Please send it to you.", None, -0.2, 500),
+        ("No thanks.", 0.97, -0.6, 330),
+        ("My name is", 0.97, -0.6, 1900),
+    ],
+)
+def test_words_that_may_be_misheard_get_no_short_wait(
+    text: str, vote: float | None, confidence: float, wait_ms: int
+) -> None:
+    assert end_wait_ms(text, None, EndWaits(), vote, confidence) == wait_ms
+
+
 def test_waits_scale_with_the_wait_that_is_configured() -> None:
     assert EndWaits.around(700) == EndWaits()
     half = EndWaits.around(350)
