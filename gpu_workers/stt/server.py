@@ -1,5 +1,6 @@
 """The recogniser's process."""
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpu_workers.errors import ModelError
-from gpu_workers.models import fetch
+from gpu_workers.models import MODELS, ModelFiles, fetch
 from gpu_workers.serving import create_app, in_daemon_thread, run_app
 from gpu_workers.settings import SttSettings
 from gpu_workers.status import Metrics, Status
@@ -18,6 +19,8 @@ from gpu_workers.stt.scheduler import Scheduler, Transcript, Utterance
 if TYPE_CHECKING:
     from gpu_workers.stt.turn_end import TurnEndModel
     from gpu_workers.stt.whisper import WhisperRecogniser
+
+log = logging.getLogger(__name__)
 
 
 class _Service:
@@ -60,10 +63,21 @@ class _Service:
         if self._recogniser:
             self._recogniser.check_language(language)
 
+    def _turn_files(self) -> ModelFiles | None:
+        """None where there is no network to fetch it from: a machine that worked before it was asked for works on."""
+        name = self._settings.turn_model
+        try:
+            return fetch(name, self._cache_dir, self.status.say) if name else None
+        except ModelError as error:
+            if name not in MODELS:
+                raise
+            log.warning("words alone decide when a turn is over: %s", error)
+            return None
+
     def _load(self) -> "tuple[WhisperRecogniser, TurnEndModel | None]":
         settings = self._settings
         files = fetch(settings.model, self._cache_dir, self.status.say)
-        turn_files = settings.turn_model and fetch(settings.turn_model, self._cache_dir, self.status.say)
+        turn_files = self._turn_files()
         self.status.say(f"loading {settings.model} on {settings.device}")
         try:
             from gpu_workers.stt.turn_end import TurnEndModel

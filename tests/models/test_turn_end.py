@@ -50,6 +50,24 @@ def test_a_file_that_is_no_model(tmp_path: Path) -> None:
         TurnEndModel(wrong)
 
 
+async def test_without_a_network_the_worker_does_with_words_alone(
+    start_worker: StartWorker, cache_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "whisper-tiny.en").symlink_to(cache_dir / "models" / "whisper-tiny.en")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    async with (
+        start_worker("stt", cache=tmp_path, model="whisper-tiny.en") as worker,
+        SttClient(worker.url) as stt,
+    ):
+        heard = await stt.transcribe(
+            pcm(), 8000, priority="eager", deadline_ms=None, call_id="c1", language="en"
+        )
+        assert await worker.stop() == 0
+    assert heard.text
+    assert heard.turn_end is None
+
+
 @pytest.mark.parametrize("turn_model", ["smart-turn-v3.2", None])
 async def test_the_worker_says_it_beside_the_words(start_worker: StartWorker, turn_model: str | None) -> None:
     async with (
