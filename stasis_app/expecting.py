@@ -27,7 +27,7 @@ def expecting(history: History, profile: Profile) -> Expected | None:
     """
     if profile.expect and not history.caller_has_spoken:
         return Expected.parse(profile.expect)
-    if profile.language is not None and not profile.language.lower().startswith("en"):
+    if not _is_english(profile.language):
         return None
     return asked_for(history.last_answer().removesuffix(CUT_MARK))
 
@@ -45,11 +45,15 @@ def asked_for(answer: str) -> Expected | None:
     return Expected("digits", _digits_in(last)) if expected.kind == "digits" else expected
 
 
-def keyed_text(digits: str, expected: Expected | None) -> str:
+def keyed_text(digits: str, expected: Expected | None, language: str | None) -> str:
     """What the language model is told of the keys the caller has pressed."""
-    if expected is not None and expected.kind == "digits":
+    if (expected is not None and expected.kind == "digits") or not _is_english(language):
         return digits
     return f"I pressed {' '.join(digits)} on my phone."
+
+
+def _is_english(language: str | None) -> bool:
+    return language is None or language.lower().startswith("en")
 
 
 def _digits_in(question: str) -> int | None:

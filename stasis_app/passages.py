@@ -15,7 +15,9 @@ _LEAST_WORDS = 3
 
 class Passages:
     def __init__(self, texts: Sequence[str], language: str | None) -> None:
-        self._passages = [found for text in texts if (found := words(speakable(text, language)))]
+        # a ready phrase is heard as it is written, an answer as it is spoken
+        spellings = [spelling for text in texts for spelling in (text, speakable(text, language))]
+        self._passages = [found for spelling in spellings if (found := words(spelling))]
 
     def left_s(self, heard: Heard) -> float:
         """How long the passage that is being heard, or comes next, still lasts; 0: it is none."""

@@ -12,6 +12,7 @@ from gpu_workers.client import TtsClient
 from gpu_workers.errors import WorkerError
 from media_bridge.resample import Resampler
 from stasis_app.settings import Profile
+from stasis_app.speakable import speakable
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ class PhraseBook:
         self._made_by = made_by
         self._rate_of = rate_of
         self._pcm: dict[_Phrase, bytes] = {}
+        self._spoken: dict[_Phrase, str] = {}  # how each of them is said
 
     def get(self, text: str, voice: str | None, rate: int) -> bytes | None:
         """The phrase as pcm of `rate`, or None while it was never made."""
@@ -49,7 +51,12 @@ class PhraseBook:
 
     async def learn(self, profiles: list[Profile]) -> None:
         """Read or make every phrase of these profiles; tries again until the TTS worker has made the last one."""
-        wanted = {phrase for profile in profiles for phrase in self._phrases(profile)}
+        for profile in profiles:
+            self._spoken |= {
+                phrase: speakable(phrase.text, profile.language) or phrase.text
+                for phrase in self._phrases(profile)
+            }
+        wanted = set(self._spoken)
         for phrase in wanted:
             pcm = await asyncio.to_thread(_read, self._path(phrase))
             if pcm:
@@ -83,7 +90,7 @@ class PhraseBook:
 
     async def _make(self, phrase: _Phrase) -> bytes:
         pcm = bytearray()
-        async with self._tts.speak(phrase.text, voice=phrase.voice, call_id="phrases") as speech:
+        async with self._tts.speak(self._spoken[phrase], voice=phrase.voice, call_id="phrases") as speech:
             resampler = Resampler(speech.rate, phrase.rate)
             async for chunk in speech:
                 pcm += resampler.feed(chunk)
@@ -92,7 +99,7 @@ class PhraseBook:
         return bytes(pcm)
 
     def _path(self, phrase: _Phrase) -> Path:
-        key = "\0".join((self._made_by, str(phrase.voice), str(phrase.rate), phrase.text))
+        key = "\0".join((self._made_by, str(phrase.voice), str(phrase.rate), self._spoken[phrase]))
         name = hashlib.sha256(key.encode()).hexdigest()
         return self._directory / f"{name[:32]}.pcm"
 

@@ -17,6 +17,7 @@ import unicodedata
 from typing import Final
 
 from stasis_app.speakable import spoken_characters
+from stasis_app.speakable_locale import NO_STOPS, Stops, stops
 
 # always followed by a name or number
 _TITLES: Final = frozenset(
@@ -79,12 +80,20 @@ class SentenceChunker:
     too, but for characters that cannot be spoken and blanks at their ends.
     """
 
-    def __init__(self, *, first_chars: int = 25, first_max_chars: int = 80, max_chars: int = 200) -> None:
+    def __init__(
+        self,
+        *,
+        first_chars: int = 25,
+        first_max_chars: int = 80,
+        max_chars: int = 200,
+        language: str | None = None,
+    ) -> None:
         if not 0 < first_chars <= first_max_chars <= max_chars:
             raise ValueError("0 < first_chars <= first_max_chars <= max_chars must hold")
         self._first_chars = first_chars
         self._first_max_chars = first_max_chars
         self._max_chars = max_chars
+        self._stops = stops(language)
         self._open = ""
         self._said = 0
         self._list_number = 0
@@ -107,7 +116,7 @@ class SentenceChunker:
         """The open chunk if it looks like a whole sentence, since what would show that it is one is late."""
         text = self._open.rstrip()
         chunks: list[str] = []
-        if not self._is_list_mark(len(text)) and not _in_link(text) and _sounds_ended(text):
+        if not self._is_list_mark(len(text)) and not _in_link(text) and _sounds_ended(text, self._stops):
             self._cut(len(text), chunks)
         return chunks
 
@@ -179,7 +188,8 @@ class SentenceChunker:
     def _ends(self, end: int, after: str, *, word_is_whole: bool = True) -> bool | None:
         if self._is_list_mark(end):
             return False
-        return full_stop_ends(self._open[:end].rstrip(_CLOSERS), after, word_is_whole=word_is_whole)
+        before = self._open[:end].rstrip(_CLOSERS)
+        return full_stop_ends(before, after, word_is_whole=word_is_whole, stops=self._stops)
 
     def _is_list_mark(self, end: int) -> bool:
         """Whether the line up to `end` is nothing but "1." or "-", or goes on counting: "1. red 2. blue"."""
@@ -211,7 +221,7 @@ class SentenceChunker:
         return _soft_break(self._open, limit, min(self._first_chars, limit) if self._early else limit // 2)
 
 
-def full_stop_ends(before: str, after: str, *, word_is_whole: bool) -> bool | None:
+def full_stop_ends(before: str, after: str, *, word_is_whole: bool, stops: Stops = NO_STOPS) -> bool | None:
     """Whether the "." or "…" at the end of `before` ends a sentence; None: the whole next word is needed to know.
 
     `after` is the next word, or its first character while `word_is_whole` is false.
@@ -223,10 +233,12 @@ def full_stop_ends(before: str, after: str, *, word_is_whole: bool) -> bool | No
     lower = word.lower().replace("’", "'")
     if after[:1].isdigit():
         return not (lower in _BEFORE_NUMBER | _MAYBE_ENDS | _TITLES or _NUMBER.match(word) or len(lower) < 2)
-    if lower in _TITLES:
+    if lower in _TITLES or lower in stops.abbreviations:
         return False
     if after[:1].islower():
         return _is_plain_word(lower)
+    if stops.after_ordinal and re.fullmatch(r"\d{1,2}", lower):
+        return after.rstrip(".").lower() not in stops.after_ordinal if word_is_whole else None
     if (
         lower in _TITLES_OR_STREETS
         or len(lower) == 1
@@ -239,7 +251,7 @@ def full_stop_ends(before: str, after: str, *, word_is_whole: bool) -> bool | No
     return True
 
 
-def _sounds_ended(text: str) -> bool:
+def _sounds_ended(text: str, stops: Stops) -> bool:
     """Whether a sentence ends with `text`, by what is there: no number, which may go on, and no abbreviation."""
     closed = text.rstrip(_CLOSERS)
     if not any(char.isalnum() for char in closed):
@@ -248,7 +260,7 @@ def _sounds_ended(text: str) -> bool:
         return True
     if not closed.endswith(".") or _NUMBER.match(closed.rsplit(maxsplit=1)[-1].rstrip(".")):
         return False
-    return full_stop_ends(closed, "x", word_is_whole=True) is True
+    return full_stop_ends(closed, "x", word_is_whole=True, stops=stops) is True
 
 
 def _opens_sentence(before: str, after: str) -> bool:

@@ -1,13 +1,10 @@
 """What a language model writes, as a voice can say it.
 
-Order: `sentences` first, then this. A whole chunk shows where a price, a link or an abbreviation ends,
-so nothing here
-has to guess what the next token brings. What outlives a chunk (a code block,
-a model's hidden reasoning) is the
-state of `Speakable`. Only `spoken_characters` works before the split: it looks at single characters.
+Order: `sentences` first, then this. A whole chunk shows where a price, a link or an abbreviation ends, so nothing here
+has to guess what the next token brings. What outlives a chunk (a code block, a model's hidden reasoning) is the state
+of `Speakable`. Only `spoken_characters` works before the split: it looks at single characters.
 
-Pure: no clock,
-no I/O. A voice of another language than English gets the markup rules and reads numbers its own way.
+Pure: no clock, no I/O. A language that neither `speakable_en` nor `speakable_locale` knows gets the markup rules only.
 """
 
 import re
@@ -16,6 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from stasis_app import speakable_en
+from stasis_app.speakable_locale import words_of
 
 _KEPT_SYMBOLS: Final = frozenset("°№℃℉™®©+=<>|~^`$€£¥₹₩₽¢×÷±≤≥≈→½")
 _NEVER_SPOKEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
@@ -78,7 +76,8 @@ class Speakable:
     """
 
     def __init__(self, language: str | None = "en") -> None:
-        self._english = language is None or language.lower().startswith("en")
+        english = language is None or language.lower().startswith("en")
+        self._in_words = speakable_en.in_words if english else words_of(language or "")
         self._in_code = False
         self._in_thought = False
 
@@ -92,8 +91,8 @@ class Speakable:
         text = " ".join(line for line in map(_plain_line, text.split("\n")) if line)
         text = _EMAIL.sub(_email_words, text)
         text = _URL.sub(_url_words, text)
-        if self._english:
-            text = speakable_en.in_words(text)
+        if self._in_words:
+            text = self._in_words(text)
         return _tidy(unicodedata.normalize("NFKC", text))
 
     def _without(self, marker: re.Pattern[str], text: str) -> str:

@@ -160,7 +160,7 @@ def _hour(found: re.Match[str]) -> str:
     return f"{found['hour']} {_meridiem(half[0], half, found.string[found.end() :])}"
 
 
-def _digits(found: re.Match[str]) -> str:
+def digit_by_digit(found: re.Match[str]) -> str:
     """Digit by digit, a comma where the writer had a mark, so that the voice breathes there."""
     groups = re.findall(r"\d+", found.group())
     plus = "plus " if found.group().startswith("+") else ""
@@ -220,11 +220,11 @@ def _rule(pattern: str, replacement: _Replacement) -> tuple[re.Pattern[str], _Re
 # ranges before money and times.
 _RULES: Final = (
     _rule(r"\b(\d{4})-(\d{2})-(\d{2})\b", _iso_date),
-    _rule(r"(?<![\w.,$€£])\+\d[\d\s().-]{6,}\d\b", _digits),
-    _rule(r"(?<![\w.,$€£-])(?:1[-. ])?\(?\d{3}\)?[-. ]\d{3}[-. ]\d{4}\b(?!-\d)", _digits),
-    _rule(r"(?<![\w.,$€£-])\d{3}-\d{4}\b(?!-\d)", _digits),
-    _rule(r"(?<![\w.,$€£])0\d{2,}(?: \d{3,})+\b", _digits),
-    _rule(r"(?<![\w.,$€£])(?:0\d{2,}|\d{7,})\b(?![.,]\d)", _digits),
+    _rule(r"(?<![\w.,$€£])\+\d[\d\s().-]{6,}\d\b", digit_by_digit),
+    _rule(r"(?<![\w.,$€£-])(?:1[-. ])?\(?\d{3}\)?[-. ]\d{3}[-. ]\d{4}\b(?!-\d)", digit_by_digit),
+    _rule(r"(?<![\w.,$€£-])\d{3}-\d{4}\b(?!-\d)", digit_by_digit),
+    _rule(r"(?<![\w.,$€£])0\d{2,}(?: \d{3,})+\b", digit_by_digit),
+    _rule(r"(?<![\w.,$€£])(?:0\d{2,}|\d{7,})\b(?![.,]\d)", digit_by_digit),
     _rule(rf"\b({_DAY})\.?\s?[-–—]\s?({_DAY})\b\.?(?=\W|$)", lambda m: f"{_day(m[1])} to {_day(m[2])}"),
     _rule(r"\b(Mon|Tues?|Wed|Thu(?:rs?)?|Fri)\b\.?(?=[\s,:;)]|$)", lambda m: _day(m[1])),
     _rule(r"\b(Sat|Sun)\.?(?=:?\s\d|:\s)", lambda m: _day(m[1])),

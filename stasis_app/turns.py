@@ -54,7 +54,8 @@ class Turns:
 
     def keep_digits(self, digits: str) -> None:
         """These belong to the next answer."""
-        text = keyed_text(digits, expecting(self._parts.history, self._parts.profile))
+        history, profile = self._parts.history, self._parts.profile
+        text = keyed_text(digits, expecting(history, profile), profile.language)
         self._keyed = f"{self._keyed} {text}".strip()
 
     def keep(self, utterance: Utterance) -> None:

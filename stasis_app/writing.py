@@ -12,7 +12,7 @@ from stasis_app.speakable import Speakable
 from stasis_app.turn import Parts, Turn
 
 # the sooner the first chunk closes, the sooner sound starts; the rest is made while it plays
-_FIRST_CHUNK = {"first_chars": 10, "first_max_chars": 45}
+_FIRST_CHARS, _FIRST_MAX_CHARS = 10, 45
 
 FIRST_CHUNK_S = 1.2
 """A first chunk is spoken so long after its first token, as far as it goes."""
@@ -28,7 +28,10 @@ async def sentences(
 ) -> AsyncGenerator[str, None]:
     """Raises WorkerError. Too long an answer is cut behind a sentence; that closes the request."""
     profile = parts.profile
-    chunker, speakable = SentenceChunker(**_FIRST_CHUNK), Speakable(profile.language)
+    chunker = SentenceChunker(
+        first_chars=_FIRST_CHARS, first_max_chars=_FIRST_MAX_CHARS, language=profile.language
+    )
+    speakable = Speakable(profile.language)
     cap = AnswerCap(profile.max_answer_chars, profile.max_answer_sentences, profile.max_answer_s)
     async with (
         parts.llm.stream(

@@ -74,6 +74,7 @@ def test_questions_are_read_in_english_only() -> None:
 
 
 def test_what_the_model_is_told_of_keys() -> None:
-    assert keyed_text("5550123", DIGITS) == "5550123"
-    assert keyed_text("1", YES_NO) == "I pressed 1 on my phone."
-    assert keyed_text("12", None) == "I pressed 1 2 on my phone."
+    assert keyed_text("5550123", DIGITS, None) == "5550123"
+    assert keyed_text("1", YES_NO, "en-US") == "I pressed 1 on my phone."
+    assert keyed_text("12", None, None) == "I pressed 1 2 on my phone."
+    assert keyed_text("12", None, "de") == "12"

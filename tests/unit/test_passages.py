@@ -19,6 +19,7 @@ def hearing(*sentences: tuple[str, int, int | None]) -> Heard:
         "this call is recorded",
         "Please note: this call is recorded.",
         "A call costs 2 dollars a minute.",
+        "A call costs $2 a minute. Taxes are included.",
         "Taxes are included.",
     ],
 )

@@ -41,3 +41,14 @@ async def test_phrases_outlive_the_worker(tmp_path: Path) -> None:
         async with asyncio.timeout(10):
             await later.learn([SECOND])
         assert later.get("Good day.", None, 8000)
+
+
+async def test_a_phrase_is_found_as_it_is_written_and_made_as_it_is_spoken(tmp_path: Path) -> None:
+    profile = Profile(prompt="x", greeting="A plan costs $19. Call 555-0142.", disclosure="**Recorded.**")
+    async with fake_workers() as workers, TtsClient(workers.tts_url) as tts:
+        book = PhraseBook(tts, tmp_path, "joe", lambda _: 8000)
+        await book.learn([profile])
+        spoken = {one.text for one in workers.tts.spoken}
+    assert {"A plan costs 19 dollars. Call 5 5 5, 0 1 4 2.", "Recorded."} <= spoken
+    assert book.get(profile.greeting, None, 8000)
+    assert book.knows(profile)
