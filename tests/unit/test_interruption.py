@@ -38,6 +38,17 @@ def test_a_short_answer_to_a_question_does(text: str) -> None:
     assert is_meant(text, ASKING)
 
 
+@pytest.mark.parametrize("text", ["Yaha hai.", "Oh shut", "Why"])
+def test_words_that_the_recogniser_guessed_do_not_but_to_a_question(text: str) -> None:
+    assert not is_meant(text, TELLING, -0.8)
+    assert is_meant(text, ASKING, -0.8)
+    assert is_meant(text, TELLING, -0.6)
+
+
+def test_many_words_are_meant_even_if_they_are_guessed() -> None:
+    assert is_meant("hang on that is wrong", TELLING, -1.0)
+
+
 @pytest.mark.parametrize("text", ["Um.", "Hm.", "Oh.", "", "Wow."])
 def test_a_sound_that_answers_nothing_does_not_even_to_a_question(text: str) -> None:
     assert not is_meant(text, ASKING)
