@@ -301,7 +301,8 @@ class Call:
             log.warning("call %s: an interruption could not be read in time: %s", self.call_id, error)
             meant = utterance.voiced_ms >= _WORDS_MS
         else:
-            meant = is_meant(text, parts.media.heard() if over is Phase.SPEAKING else None)
+            heard = parts.media.heard() if over is Phase.SPEAKING else None
+            meant = is_meant(text, heard, self._profile.language)
         self.post(talk.InterruptionJudged(number, utterance, meant))
 
     # --- timers and the end ---
