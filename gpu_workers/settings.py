@@ -36,6 +36,10 @@ class WorkerSettings(Settings):
 class SttSettings(WorkerSettings):
     port: Port = 8101
     model: str = Field("whisper-base", description="A known name, or a folder with a CTranslate2 Whisper.")
+    turn_model: str | None = Field(
+        "smart-turn-v3.2",
+        description="Hears whether a turn sounds finished: a known name or an .onnx file; null: words alone decide.",
+    )
     compute_type: str = Field("int8", description="int8 on a CPU, float16 or int8_float16 on a GPU.")
     copies: int = Field(1, ge=1, le=16, description="Copies of the model that decode side by side.")
     language: str | None = Field("en", description="Spoken language; null: recognised by the model.")

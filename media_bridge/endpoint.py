@@ -46,6 +46,9 @@ _BEFORE_SAMPLES = 1500 * _SAMPLES_PER_MS
 _BLOCK = 80
 _LOOK_BACK = 160 * _SAMPLES_PER_MS
 _LINGER = 130 * _SAMPLES_PER_MS
+# a sound that may be the next word holds the end back for so long: the probability rises later than the sound
+_HOLD_MS = 160
+_HOLD_BELOW_PEAK_DB = 30.0
 # an edge is not so far below the loudest block, and so far above the line before the utterance
 _BELOW_PEAK_DB = 34.0
 _ABOVE_LINE_DB = 8.0
@@ -53,6 +56,7 @@ _ABOVE_LINE_DB = 8.0
 # the bot's own echo comes up to this late, 20 dB below what was played; the rest is margin
 _ECHO_MS = 300
 _ECHO_DB = 16.0
+_BOT_SPEAKS_DBFS = -45.0
 
 
 class EndpointState(Enum):
@@ -98,6 +102,7 @@ class Endpoint:
         # samples up to here are in an earlier utterance's pcm, and in the one of the latest pause
         self._taken = self._cut_at = 0
         self._line_db = SILENCE_DBFS
+        self._peak_db = SILENCE_DBFS
         self._first_voiced = 0
         self._last_voiced = 0
         self._voiced_ms = 0
@@ -183,8 +188,7 @@ class Endpoint:
 
     def _count_voice(self) -> list[_Sign]:
         self._hear_voice(FRAME_MS)
-        bot_speaks = max(self._bot_levels) > -inf
-        guard_ms = self._voice.start_speaking_ms if bot_speaks else self._voice.start_ms
+        guard_ms = self._voice.start_speaking_ms if self._bot_speaks else self._voice.start_ms
         return [_Sign.CERTAIN] if self._voiced_ms >= guard_ms else []
 
     def _read_speaking(self, voiced: bool) -> list[_Sign]:
@@ -202,15 +206,29 @@ class Endpoint:
             self._candidate_ms += FRAME_MS
             return [_Sign.AGAIN] if self._candidate_ms >= _RESUME_MS else []
         self._candidate_ms = 0
-        over = self._ended is not None and self._ms_since(self._ended) >= self._end_wait_ms
+        past_ms = -1.0 if self._ended is None else self._ms_since(self._ended) - self._end_wait_ms
+        over = past_ms >= 0 and not (past_ms < _HOLD_MS and self._stirs())
         return [_Sign.END] if over or self._is_too_long() else []
+
+    def _stirs(self) -> bool:
+        """Something in the last frames may be a word that the probability does not know yet."""
+        now = self._sound.position
+        _, latest = self._sound.levels(now - 2 * FRAME_SAMPLES, now, _BLOCK)
+        return float(latest.max()) > max(self._peak_db - _HOLD_BELOW_PEAK_DB, self._line_db + _ABOVE_LINE_DB)
 
     def _is_callers(self, probability: float, pcm: bytes) -> bool:
         """Speech, and too loud to be the echo of what the bot said just now."""
-        if probability < self._voice.start_probability:
-            return False
         bot_level = max(self._bot_levels)
+        if probability < (
+            self._voice.start_speaking_probability if self._bot_speaks else self._voice.start_probability
+        ):
+            return False
         return bot_level == -inf or level_dbfs(pcm) > bot_level - _ECHO_DB
+
+    @property
+    def _bot_speaks(self) -> bool:
+        """Not in its pauses: the echo is over then, but the probability is not yet."""
+        return max(self._bot_levels) > _BOT_SPEAKS_DBFS
 
     def _hear_voice(self, ms: int) -> None:
         self._voiced_ms += ms
@@ -285,6 +303,7 @@ class Endpoint:
     def _find_end(self) -> int:
         """The sample after the last one that stands out, a little before the probability fell."""
         since, levels = self._sound.levels(self._last_voiced - 4 * _LOOK_BACK, self._last_voiced, _BLOCK)
+        self._peak_db = float(levels.max())
         loud = self._standing_out(levels)
         end = since + (int(loud[-1]) + 1) * _BLOCK if len(loud) else self._last_voiced
         return max(end, self._last_voiced - _LINGER)

@@ -41,7 +41,12 @@ class VoiceSettings(Settings):
         0.35, gt=0, lt=1, description="Silero probability below which speech fades."
     )
     start_ms: int = Field(96, ge=32, le=500, description="Speech this long opens an utterance.")
-    start_speaking_ms: int = Field(120, ge=32, le=800, description="The same while the bot is speaking.")
+    start_speaking_probability: float = Field(
+        0.2, gt=0, lt=1, description="The probability that opens speech while the bot is speaking."
+    )
+    start_speaking_ms: int = Field(
+        80, ge=32, le=800, description="Speech this long, while the bot is speaking."
+    )
     pre_roll_ms: int = Field(400, ge=0, le=2000, description="Sound kept from before speech was certain.")
 
 

@@ -1,14 +1,17 @@
-"""How long to wait after a pause, by what the caller has said so far.
+"""How long to wait after a pause, by what the caller has said so far and by how it sounded.
 
 Words decide, not punctuation: Whisper puts a full stop behind nearly everything, so only "?", "...", a comma or a dash
 at the end say something. English rules; most text in another language falls through to NEUTRAL.
+
+The sound is a vote: it shortens or lengthens the wait where the words leave a doubt, and has none where they do not
+(docs/decisions/0007-end-of-turn.md).
 
 Pure: text in, class or milliseconds out.
 """
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import Enum
 from typing import Final
 
@@ -23,6 +26,7 @@ class Ending(Enum):
     ANSWERED = "answered"  # all that the bot has asked for
     FINISHED = "finished"  # a question, a short answer, a goodbye
     COMPLETE = "complete"  # a whole statement; more may follow
+    PAUSING = "pausing"  # one that often goes on: a bare "yes", a date without its time
     NEUTRAL = "neutral"  # nothing known
     LISTING = "listing"  # in the middle of digits, letters, an address or a date
     TRAILING = "trailing"  # cannot stand as it is: "my number is", "and", "um"
@@ -33,37 +37,77 @@ class EndWaits:
     """Silence, in all, that ends the turn after each kind of ending."""
 
     answered_ms: int = 280
-    finished_ms: int = 350
+    finished_ms: int = 330
     complete_ms: int = 500
     neutral_ms: int = 700
-    listing_ms: int = 1400
-    trailing_ms: int = 1700
+    unsure_ms: int = 760
+    doubtful_ms: int = 900
+    # while the words are still being recognised: without them there is no answer anyway
+    wordless_ms: int = 1000
+    listing_ms: int = 1600
+    trailing_ms: int = 1900
 
     @classmethod
     def around(cls, end_ms: int) -> "EndWaits":
         """The same proportions around `end_ms`, the wait when nothing is known of the words."""
-        return cls(end_ms * 2 // 5, end_ms // 2, end_ms * 5 // 7, end_ms, end_ms * 2, end_ms * 17 // 7)
+        usual = cls()
+        return cls(*(ms * end_ms // usual.neutral_ms for ms in astuple(usual)))
+
+    @property
+    def by_words(self) -> dict[Ending, int]:
+        """Where nobody listened to the sound, or its vote does not count."""
+        return {
+            Ending.ANSWERED: self.answered_ms,
+            Ending.FINISHED: self.finished_ms,
+            Ending.COMPLETE: self.complete_ms,
+            Ending.PAUSING: self.complete_ms,
+            Ending.NEUTRAL: self.neutral_ms,
+            Ending.LISTING: self.listing_ms,
+            Ending.TRAILING: self.trailing_ms,
+        }
+
+    @property
+    def by_vote(self) -> dict[Ending, tuple[int, int, int]]:
+        """Where the sound has a vote: surely finished, unsure, rather not."""
+        return {
+            Ending.FINISHED: (self.finished_ms, self.finished_ms, self.doubtful_ms),
+            Ending.COMPLETE: (self.finished_ms, self.unsure_ms, self.doubtful_ms),
+            Ending.PAUSING: (self.complete_ms, self.unsure_ms, self.doubtful_ms),
+            Ending.NEUTRAL: (self.complete_ms, self.unsure_ms, self.doubtful_ms),
+        }
 
 
-def end_wait_ms(text: str, expected: Expected | None, waits: EndWaits) -> int:
-    """Milliseconds of silence after which `text`, the turn so far, is taken as the whole turn."""
-    by_ending = {
-        Ending.ANSWERED: waits.answered_ms,
-        Ending.FINISHED: waits.finished_ms,
-        Ending.COMPLETE: waits.complete_ms,
-        Ending.NEUTRAL: waits.neutral_ms,
-        Ending.LISTING: waits.listing_ms,
-        Ending.TRAILING: waits.trailing_ms,
-    }
-    return by_ending[ending(text, expected)]
+def end_wait_ms(
+    text: str,
+    expected: Expected | None,
+    waits: EndWaits,
+    sounds_finished: float | None = None,
+    confidence: float | None = None,
+) -> int:
+    """Milliseconds of silence after which `text`, the turn so far, is taken as the whole turn.
+
+    `sounds_finished` is the probability that the turn sounds finished, `confidence` the recogniser's mean
+    log-probability of the words; None: not known.
+    """
+    found = ending(text, expected)
+    votes = waits.by_vote.get(found)
+    misheard = confidence is not None and confidence < _MISHEARD and text.count(" ") >= _WORDS_TO_MISHEAR
+    if votes is None or (sounds_finished is None and not misheard):
+        return waits.by_words[found]
+    sure, unsure, doubtful = votes
+    if sounds_finished is not None and sounds_finished < _UNSURE:
+        return doubtful
+    # the word that would have told that more is to come may be the one that is wrong: "to my" as "to you"
+    return unsure if misheard or (sounds_finished is not None and sounds_finished < _SURE) else sure
 
 
 def ending(text: str, expected: Expected | None = None) -> Ending:
-    said = " ".join(text.lower().replace("’", "'").split())
+    said = " ".join(dictation.spell_out(text).lower().replace("’", "'").split())
     spoken = " ".join(re.findall(r"[^\W_]+(?:'[^\W_]+)*", said))
-    if not spoken:
-        return Ending.NEUTRAL
     kind = expected.kind if expected else "open"
+    if not spoken:
+        # a piece of a dictation is easily taken for noise
+        return Ending.LISTING if kind in _DICTATED else Ending.NEUTRAL
     for rule in _RULES[kind]:
         found = rule(said, spoken, expected)
         if found is not None:
@@ -73,6 +117,12 @@ def ending(text: str, expected: Expected | None = None) -> Ending:
 
 _Rule = Callable[[str, str, Expected | None], Ending | None]
 
+_DICTATED: Final = frozenset({"digits", "spelling", "email"})
+_SURE: Final = 0.8
+_UNSURE: Final = 0.5
+# mean log-probabilities of whole sentences on a quiet line are above -0.2; a short answer's may be lower
+_MISHEARD: Final = -0.25
+_WORDS_TO_MISHEAR: Final = 2
 _PHONE_DIGITS: Final = 10  # a number with its area code; 7 without
 _LOCAL_DIGITS: Final = 7
 
@@ -81,14 +131,15 @@ def _trailing(said: str, spoken: str, _: Expected | None) -> Ending | None:
     if words.FILLER.search(spoken) or words.SOUNDS_OPEN.search(said):
         return Ending.TRAILING
     if words.YES_NO.match(spoken):
-        return Ending.FINISHED
+        return Ending.PAUSING if words.BARE_YES_NO.match(spoken) else Ending.FINISHED
     if words.SHORT_CLAUSE.match(spoken) and not words.IS_TO_COME.match(spoken):
         return (
             Ending.FINISHED if spoken.split()[0] in {"yes", "yeah", "yep", "no", "nope"} else Ending.NEUTRAL
         )
     last = spoken.rsplit(maxsplit=1)[-1]
     if (
-        last in words.JOINING | words.DETERMINERS | words.HALF_SAID
+        last in words.JOINING | words.DETERMINERS
+        or (last in words.HALF_SAID and not words.EMBEDDED_WH.search(spoken))
         or _half_clause(spoken)
         or words.HEAD_ALONE.match(said.rstrip(" .?!"))
     ):
@@ -119,6 +170,8 @@ def _half_clause(spoken: str) -> bool:
         words.KNOW_WHAT,
         words.BEFORE,
         words.MID_STREET,
+        words.SOMETHING,
+        words.WHETHER_MISHEARD,
     )
     return any(pattern.search(spoken) for pattern in patterns) or _open_route(spoken)
 
@@ -170,13 +223,18 @@ def _whole(said: str, spoken: str, _: Expected | None) -> Ending | None:
 
 
 def _digits(said: str, spoken: str, expected: Expected | None) -> Ending | None:
-    count = dictation.digits_said(said)
+    count = dictation.digits_said(said) or dictation.digits_misheard(said)
     if not count:
         return None
     wanted = expected.count if expected else None
     if wanted is None:
-        return Ending.COMPLETE if count >= _PHONE_DIGITS else Ending.LISTING
+        return _phone_number(said, count) if count >= _PHONE_DIGITS else Ending.LISTING
     return Ending.ANSWERED if count >= wanted else Ending.LISTING
+
+
+def _phone_number(said: str, count: int) -> Ending:
+    """One that begins with 0 or 1 may have a digit more."""
+    return Ending.PAUSING if count == _PHONE_DIGITS and dictation.has_prefix(said) else Ending.COMPLETE
 
 
 def _yes_or_no(said: str, spoken: str, _: Expected | None) -> Ending | None:
@@ -187,13 +245,10 @@ def _digits_unasked(said: str, spoken: str, _: Expected | None) -> Ending | None
     count = dictation.digits_dictated(said)
     if not count:
         return None
-    return (
-        Ending.COMPLETE
-        if count >= _PHONE_DIGITS
-        else Ending.NEUTRAL
-        if count == _LOCAL_DIGITS
-        else Ending.LISTING
-    )
+    if count >= _PHONE_DIGITS:
+        return _phone_number(said, count)
+    local = count == _LOCAL_DIGITS and not dictation.has_prefix(said)
+    return Ending.NEUTRAL if local else Ending.LISTING
 
 
 def _letters(said: str, spoken: str, expected: Expected | None) -> Ending | None:
@@ -222,7 +277,7 @@ def _email(said: str, spoken: str, expected: Expected | None) -> Ending | None:
 
 
 def _date(said: str, spoken: str, _: Expected | None) -> Ending | None:
-    return {"whole": Ending.COMPLETE, "part": Ending.LISTING, "none": None}[dictation.date_said(spoken)]
+    return {"whole": Ending.PAUSING, "part": Ending.LISTING, "none": None}[dictation.date_said(spoken)]
 
 
 def _born(said: str, spoken: str, _: Expected | None) -> Ending | None:

@@ -44,6 +44,24 @@ _LETTER_RUN: Final = re.compile(r"(?:(?<=\W)|^)((?:(?:double )?[a-z][\s,.-]+)*(?
 _TOP_LEVEL: Final = r"(?:com|org|net|edu|gov|io|info|biz|co|uk|us|ca|de|fr|it|es|eu|nl|ch|at|au|in)"
 
 
+# what Whisper makes of a digit that stands alone
+_MISHEARD: Final = frozenset("to too for fore ate won bye do sex tree hi oh high".split())
+_JOINED: Final = re.compile(r"\b\d-\d\b")
+_PREFIX: Final = re.compile(r"^\D*(?:0|1[ -]?8\d\d|\+|one eight|zero|oh)")
+# capital letters that are a word and no spelling
+_ACRONYM: Final = (
+    r"(?:AC|AM|ATM|CD|CEO|DC|DVD|EU|FAQ|GPS|HR|ID|IT|NO|OK|PC|PDF|PIN|PM|PO|SIM|SMS|TV|UK|USA?|USB|VAT"
+    r"|VIP|YES)"
+)
+_CAPITALS: Final = re.compile(rf"\b(?!{_ACRONYM}\b)[A-Z]{{2,5}}\b")
+
+
+def spell_out(text: str) -> str:
+    """`text` with letters that Whisper wrote as one word of capitals apart: "Clark, CL" is "Clark, C-L"."""
+    shouted = text.isupper() and " " in text.strip()
+    return text if shouted else _CAPITALS.sub(lambda word: "-".join(word[0]), text)
+
+
 def digits_said(said: str) -> int:
     """Digits in the last run of `said`, whatever else was said before."""
     count = 0
@@ -67,6 +85,24 @@ def digits_said(said: str) -> int:
     return count
 
 
+def digits_misheard(said: str) -> int:
+    """Digits where one was asked for and every word is one, or sounds like one: "bye bye bye", "0 to 0"."""
+    tokens = re.findall(r"\d+|[a-z']+", said)
+    sounding = [token for token in tokens if token in _MISHEARD]
+    if len(tokens) < 2 or not all(
+        token.isdigit() or token in _MISHEARD or token in _ONES for token in tokens
+    ):
+        return 0
+    return len(sounding) + sum(
+        len(token) if token.isdigit() else 1 for token in tokens if token not in _MISHEARD
+    )
+
+
+def has_prefix(said: str) -> bool:
+    """Whether a number begins with what stands before an area code, so that seven digits are not all of it."""
+    return bool(_PREFIX.match(said))
+
+
 def digits_dictated(said: str) -> int:
     """`digits_said` where it looks like a dictated number though nobody asked for one; 0 otherwise."""
     if _QUANTITY.search(said):
@@ -80,7 +116,14 @@ def digits_dictated(said: str) -> int:
         said,
     )
     alone = not rest and count > 2
-    return count if count > 4 or alone or (count and _CUE.search(said)) else 0
+    return (
+        count
+        if count > 4
+        or alone
+        or (count > 1 and not rest and _JOINED.search(said))
+        or (count and _CUE.search(said))
+        else 0
+    )
 
 
 def letters_spelled(said: str) -> str:
@@ -101,7 +144,7 @@ def is_said_before(letters: str, said: str) -> bool:
 def is_email_begun(said: str) -> bool:
     return bool(
         re.search(
-            rf"@|\bat [\w ]+ dot\b|\be-?mail(?: address)? is\b|\b\w+ dot\b.* at\b|\b\w+ dot\W*$"
+            rf"@|\bat [\w ]+ dot\b|\bat \w+\.\w|\be-?mail(?: address)? is\b|\b\w+ dot\b.* at\b|\b\w+ dot\W*$"
             rf"|\b\w+ dot\W+(?!{_TOP_LEVEL}\b)\w+\W*$",
             said,
         )
@@ -110,7 +153,7 @@ def is_email_begun(said: str) -> bool:
 
 def is_email_whole(said: str) -> bool:
     end = said.rstrip(" .?!,")
-    return bool(re.search(rf"(?:@| at ).*(?:\.| dot ){_TOP_LEVEL}$", end))
+    return bool(re.search(rf"(?:@| at | add ).*(?:\.| dot ){_TOP_LEVEL}$", end))
 
 
 def date_said(spoken: str) -> Literal["whole", "part", "none"]:

@@ -108,8 +108,12 @@ BEFORE: Final = re.compile(
 HEAD_ALONE: Final = re.compile(
     r"^(?:(?:so|well|and|but|because|ok|okay|yes|no) )*(?:the|my) (?:\w+ )?(?:reason|problem|thing"
     r"|issue|question|trouble|point)(?: why)?"
-    r"(?: (?:i|we|that|with|is)(?! is\b)(?: (?!is\b|was\b|are\b)[\w']+)*)?$"
+    r"(?: is(?: that)?| (?:i|we|that|with)(?! is\b)(?: (?!is\b|was\b|are\b)[\w']+)*)?$"
 )
+SOMETHING: Final = re.compile(
+    r"\b(?:looking|searching|shopping|asking) for (?:something|somebody|someone|somewhere|anything|a place)$"
+)
+WHETHER_MISHEARD: Final = re.compile(r"\b(?:tell me|ask|know|wonder|wondering|check|sure|see) weather$")
 ROUTE: Final = re.compile(
     r"\b(?:go|fly|travel|drive|going|flying|driving|ticket|tickets|train|bus|flight|ride"
     r"|get) from(?: \w+){1,2}$"
@@ -138,6 +142,7 @@ YES_NO: Final = re.compile(
     r"|that's (?:right|correct|fine|it|all)|that is (?:right|correct|fine|it|all)|of course|correct"
     r"|right|not|problem|very much|so much|really))*$"
 )
+BARE_YES_NO: Final = re.compile(r"^(?:yes|yeah|yep|yup|no|nope|nah|sure|okay|ok|right|well)$")
 CLOSING: Final = re.compile(
     r"\b(?:please|thanks|thank you(?: (?:very|so) much)?|goodbye|good bye|bye|bye bye|hello"
     r"|that's (?:all|it|everything|right|fine|correct)"

@@ -14,3 +14,10 @@ touch requirements/dev.txt
 lock requirements/dev.txt build stt tts-piper llm-cpu dev
 lock requirements/run.txt build stt tts-piper llm-cpu
 lock requirements/call.txt build
+lock_peer() { # a peer of the benchmarks, in an environment of its own
+    uv pip compile "requirements/peers/$1.in" --universal --python-version 3.11 --generate-hashes --quiet \
+        --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+        --override requirements/peers/left-out.txt --output-file "requirements/peers/$1.txt"
+}
+lock_peer asterisk-ai-voice-agent
+lock_peer pipecat

@@ -11,7 +11,8 @@ from contextlib import aclosing
 
 from gpu_workers.client import Message, Priority
 from gpu_workers.errors import WorkerError
-from media_bridge.turn_end import end_wait_ms
+from media_bridge.turn_end import Ending, end_wait_ms, ending
+from media_bridge.turn_end_expected import Expected
 from stasis_app.conversation import GoodbyeWanted, NothingSaid, TurnFailed
 from stasis_app.expecting import expecting
 from stasis_app.intents import is_farewell
@@ -61,17 +62,15 @@ async def answer(turn: Turn, parts: Parts, now: Callable[[], float]) -> None:
 
 
 async def _answer(turn: Turn, parts: Parts, now: Callable[[], float]) -> None:
-    turn.caller_text = " ".join(filter(None, (await _words(turn, parts), turn.keyed)))
+    expected = expecting(parts.history, parts.profile)
+    turn.caller_text = await _words(turn, parts, expected)
     turn.times.stt_done = now()
     if not turn.caller_text:
         parts.post(NothingSaid(turn.number))
         return
-    if turn.utterances:
-        expected = expecting(parts.history, parts.profile)
-        wait_ms = end_wait_ms(turn.caller_text, expected, parts.end_waits)
-        parts.media.set_end_wait(turn.utterances[-1].number, wait_ms)
     turn.remember_caller(parts.history)
-    if is_farewell(turn.caller_text):
+    # "bye bye bye" is what Whisper makes of "five five five": a number that is asked for is no farewell
+    if is_farewell(turn.caller_text) and ending(turn.caller_text, expected) is not Ending.LISTING:
         await turn.until_released()
         parts.post(GoodbyeWanted(turn.number))
         return
@@ -95,13 +94,19 @@ async def _let_it_be_heard(turn: Turn, parts: Parts, now: Callable[[], float]) -
         await asyncio.sleep(_TICK_S)
 
 
-async def _words(turn: Turn, parts: Parts) -> str:
-    """Raises WorkerError."""
+async def _words(turn: Turn, parts: Parts, expected: Expected | None) -> str:
+    """What the caller said and keyed; it decides how long a silence ends the turn. Raises WorkerError."""
     if not turn.utterances:
-        return ""
+        return turn.keyed
+    last = turn.utterances[-1].number
+    parts.media.set_end_wait(last, parts.end_waits.wordless_ms)
     deadline_ms = round(parts.profile.answer_timeout_s * 1000)
     priority: Priority = "final" if turn.released else "eager"
-    return (await parts.hearing.words(turn.utterances, priority, deadline_ms)).text.strip()
+    heard = await parts.hearing.words(turn.utterances, priority, deadline_ms)
+    said = " ".join(filter(None, (heard.text.strip(), turn.keyed)))
+    wait_ms = end_wait_ms(said, expected, parts.end_waits, heard.turn_end, heard.avg_logprob)
+    parts.media.set_end_wait(last, wait_ms)
+    return said
 
 
 def _worker_failed(turn: Turn, parts: Parts, error: BaseException) -> None:

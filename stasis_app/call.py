@@ -30,8 +30,9 @@ from stasis_app.turns import Turns
 
 log = logging.getLogger(__name__)
 
-INTERRUPTION_LASTS_S = 0.6
-"""Speech over the bot that goes on for this long after it was noticed is no cough and no "mm-hm"."""
+INTERRUPTION_LASTS_S = 1.5
+"""Speech over the bot that goes on for this long after it was noticed wants the turn. Shorter speech is read first:
+the bot is silent meanwhile, so nobody waits, and a drawn-out "okay" or a cough in a noisy room is no interruption."""
 
 INTERRUPTED = {Phase.CHECKING, Phase.JUDGING, Phase.JUDGING_LATE}
 
@@ -296,13 +297,13 @@ class Call:
 
     async def _judge(self, number: int, utterance: media.Utterance, over: Phase, parts: Parts) -> None:
         try:
-            text = await parts.hearing.has_words(utterance, _JUDGE_DEADLINE_MS)
+            said = await parts.hearing.in_time(utterance, _JUDGE_DEADLINE_MS)
         except (WorkerError, TimeoutError) as error:
             log.warning("call %s: an interruption could not be read in time: %s", self.call_id, error)
             meant = utterance.voiced_ms >= _WORDS_MS
         else:
             heard = parts.media.heard() if over is Phase.SPEAKING else None
-            meant = is_meant(text, heard, self._profile.language)
+            meant = is_meant(said.text, heard, said.avg_logprob, self._profile.language)
         self.post(talk.InterruptionJudged(number, utterance, meant))
 
     # --- timers and the end ---

@@ -35,10 +35,10 @@ class Hearing:
         """What can be understood of an utterance that goes on. Raises WorkerError."""
         return await self._transcribe(utterance.pcm, utterance.rate, "partial", _PARTIAL_DEADLINE_MS)
 
-    async def has_words(self, utterance: Utterance, deadline_ms: int) -> str:
-        """The text of one utterance, for a decision that waits for it. Raises WorkerError."""
+    async def in_time(self, utterance: Utterance, deadline_ms: int) -> Transcript:
+        """One utterance, for a decision that waits for it. Raises WorkerError, TimeoutError."""
         async with asyncio.timeout(deadline_ms / 1000):
-            return (await self.words((utterance,), "final", deadline_ms)).text
+            return await self.words((utterance,), "final", deadline_ms)
 
     async def _transcribe(self, pcm: bytes, rate: int, priority: Priority, deadline_ms: int) -> Transcript:
         return await self._stt.transcribe(

@@ -50,6 +50,7 @@ def fetch_everything(
 def _jobs(config: Config, say: Say, for_tests: bool) -> Mapping[str, Job]:
     cache, workers, asterisk = cache_dir(config), config.workers, config.asterisk
     models = [workers.stt.model] if workers.stt.start else []
+    models += [workers.stt.turn_model] if workers.stt.start and workers.stt.turn_model else []
     # vLLM loads what it runs by itself
     models += [workers.llm.model] if workers.llm.start and engine_of(workers.llm) == "llama" else []
     models += [workers.tts.voice] if workers.tts.start else []

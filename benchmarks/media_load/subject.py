@@ -90,9 +90,12 @@ async def started(name: str, command: Sequence[str], cwd: Path | None = None) ->
     try:
         await lines.hear("ready", _START_S)
         yield lines
-        async with asyncio.timeout(_EXIT_S):
-            if await process.wait():
-                raise SubjectError(f"{name} ended with status {process.returncode}")
+        try:
+            status = await asyncio.wait_for(process.wait(), _EXIT_S)
+        except TimeoutError as error:
+            raise SubjectError(f"{name} did not end within {_EXIT_S:g} s") from error
+        if status:
+            raise SubjectError(f"{name} ended with status {status}")
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGKILL)

@@ -17,13 +17,17 @@ _PATH: Final = "/v1/audio/transcriptions"
 
 @dataclass(frozen=True)
 class Transcript:
-    """What was heard. The two measures are means over the segments, weighed by their length; None: not given."""
+    """What was heard. The two measures are means over the segments, weighed by their length; None: not given.
+
+    `turn_end` is the probability that the turn sounds finished, which our own worker adds to its answer.
+    """
 
     text: str = field(repr=False)
     language: str | None
     no_speech_prob: float | None
     avg_logprob: float | None
     seconds: float
+    turn_end: float | None = None
 
 
 class SttClient:
@@ -103,6 +107,7 @@ def _transcript(answer: Mapping[str, Any], seconds: float, exchange: Exchange) -
         no_speech_prob=_mean(segments, "no_speech_prob"),
         avg_logprob=_mean(segments, "avg_logprob"),
         seconds=_number(answer.get("duration")) or seconds,
+        turn_end=_probability(answer.get("turn_end_prob")),
     )
 
 
@@ -115,6 +120,11 @@ def _mean(segments: Sequence[Mapping[str, Any]], name: str) -> float | None:
     if not weighed:
         return None
     return sum(value * length for value, length in weighed) / sum(length for _, length in weighed)
+
+
+def _probability(value: object) -> float | None:
+    number = _number(value)
+    return number if number is not None and 0 <= number <= 1 else None
 
 
 def _number(value: object) -> float | None:

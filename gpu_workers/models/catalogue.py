@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-Kind = Literal["whisper", "gguf", "piper"]
+Kind = Literal["whisper", "gguf", "piper", "turn"]
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,9 @@ _JOE: Final = (
     ModelFile(
         "en_US-joe-medium.onnx.json", 4794, "3d6d5410b3795cb1950595247ef8f06190719e6fdbfa3a2356d8ec368e1aad33"
     ),
+)
+_SMART_TURN: Final = ModelFile(
+    "smart-turn-v3.2-cpu.onnx", 8679182, "2bb026316b14a660486a75b1733cd3fbab8c2fd0314dc9af7be49f8cca967e4f"
 )
 
 _ALL: Final = (
@@ -238,6 +241,27 @@ _ALL: Final = (
                     for file in _JOE
                 ),
                 download_size=58368729,
+            ),
+        ),
+    ),
+    Model(
+        name="smart-turn-v3.2",
+        kind="turn",
+        title="Smart Turn v3.2, int8 ONNX: does a turn sound finished",
+        licence="BSD-2-Clause (Daily)",
+        files=(_SMART_TURN,),
+        main=_SMART_TURN.name,
+        # no hub source: no published hash of the hub's file is known to us
+        sources=(
+            IndexSource(
+                (
+                    WheelPart(
+                        "pipecat-ai==1.14.0",
+                        f"pipecat/audio/turn/smart_turn/data/{_SMART_TURN.name}",
+                        _SMART_TURN.name,
+                    ),
+                ),
+                download_size=12109725,
             ),
         ),
     ),

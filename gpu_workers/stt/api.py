@@ -60,10 +60,11 @@ def _answer(transcript: Transcript, form: ResponseFormat) -> Response:
         case "json":
             return JSONResponse({"text": transcript.text})
         case "verbose_json":
-            return JSONResponse(_verbose(transcript))
+            return JSONResponse(verbose(transcript))
 
 
-def _verbose(transcript: Transcript) -> dict[str, Any]:
+def verbose(transcript: Transcript) -> dict[str, Any]:
+    """OpenAI's form of a transcript, and `turn_end_prob` where it is known: does the turn sound finished, 0 to 1."""
     segment = {
         "id": 0,
         "start": 0.0,
@@ -72,7 +73,9 @@ def _verbose(transcript: Transcript) -> dict[str, Any]:
         "avg_logprob": round(transcript.avg_logprob, 4),
         "no_speech_prob": round(transcript.no_speech_prob, 4),
     }
+    heard = {} if transcript.turn_end is None else {"turn_end_prob": round(transcript.turn_end, 4)}
     return {
+        **heard,
         "task": "transcribe",
         "language": transcript.language,
         "duration": round(transcript.length_s, 3),

@@ -30,13 +30,17 @@ class Utterance:
 
 @dataclass(frozen=True)
 class Transcript:
-    """`text` is empty when nobody spoke; the measures are of the decoding all the same."""
+    """`text` is empty when nobody spoke; the measures are of the decoding all the same.
+
+    `turn_end` is the probability that the turn sounds finished; None where it was not asked.
+    """
 
     text: str = field(repr=False)
     language: str
     length_s: float
     no_speech_prob: float
     avg_logprob: float
+    turn_end: float | None = None
 
 
 class Recogniser(Protocol):

@@ -1,7 +1,8 @@
 """The recogniser's process."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from gpu_workers.stt.line import Priority
 from gpu_workers.stt.scheduler import Scheduler, Transcript, Utterance
 
 if TYPE_CHECKING:
+    from gpu_workers.stt.turn_end import TurnEndModel
     from gpu_workers.stt.whisper import WhisperRecogniser
 
 
@@ -26,29 +28,45 @@ class _Service:
         self._cache_dir = cache_dir
         self._scheduler = Scheduler(settings.queue_limit)
         self._recogniser: WhisperRecogniser | None = None
+        self._turn_end: TurnEndModel | None = None
         self.status = Status("stt", settings.model, settings.device, lambda: self._scheduler.waiting)
 
     @asynccontextmanager
     async def living(self) -> AsyncIterator[None]:
-        recogniser = await in_daemon_thread(self._load)
-        self._recogniser = recogniser
-        async with self._scheduler.running(recogniser, self._settings.copies):
-            yield
+        recogniser, turn_end = await in_daemon_thread(self._load)
+        self._recogniser, self._turn_end = recogniser, turn_end
+        with ExitStack() as stack:
+            if turn_end is not None:
+                stack.enter_context(turn_end)
+            async with self._scheduler.running(recogniser, self._settings.copies):
+                yield
 
     async def submit(
         self, utterance: Utterance, priority: Priority, deadline_s: float | None, call_id: str | None
     ) -> Transcript:
-        return await self._scheduler.submit(utterance, priority, deadline_s, call_id)
+        """The words, and unless they are a partial's, whether the turn sounds finished."""
+        if self._turn_end is None or priority is Priority.PARTIAL:
+            return await self._scheduler.submit(utterance, priority, deadline_s, call_id)
+        from gpu_workers.stt.turn_end import in_time
+
+        vote = self._turn_end.start(utterance.samples)
+        try:
+            transcript = await self._scheduler.submit(utterance, priority, deadline_s, call_id)
+            return replace(transcript, turn_end=await in_time(vote))
+        finally:
+            vote.cancel()
 
     def check_language(self, language: str | None) -> None:
         if self._recogniser:
             self._recogniser.check_language(language)
 
-    def _load(self) -> "WhisperRecogniser":
+    def _load(self) -> "tuple[WhisperRecogniser, TurnEndModel | None]":
         settings = self._settings
         files = fetch(settings.model, self._cache_dir, self.status.say)
+        turn_files = settings.turn_model and fetch(settings.turn_model, self._cache_dir, self.status.say)
         self.status.say(f"loading {settings.model} on {settings.device}")
         try:
+            from gpu_workers.stt.turn_end import TurnEndModel
             from gpu_workers.stt.whisper import WhisperRecogniser
         except ImportError as error:
             raise ModelError(f"{error.name} is not installed; run: pip install 'voicebot[stt]'") from error
@@ -56,7 +74,7 @@ class _Service:
             files.path, settings.device, settings.compute_type, settings.threads, settings.copies
         )
         recogniser.warm_up()
-        return recogniser
+        return recogniser, TurnEndModel(turn_files.path) if turn_files else None
 
 
 def run(settings: SttSettings, cache_dir: Path) -> None:

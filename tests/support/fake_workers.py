@@ -151,6 +151,7 @@ class FakeStt(FakeWorker):
     choose: Callable[[SttRequest], str] | None = None
     no_speech_prob: float = 0.01
     avg_logprob: float = -0.2
+    turn_end_prob: object = None
     requests: list[SttRequest] = field(default_factory=list)
     _open: dict[str, tuple[bytes, str]] = field(default_factory=dict)
 
@@ -180,6 +181,8 @@ class FakeStt(FakeWorker):
         segment = {"start": 0.0, "end": body.seconds, "text": text}
         measures = {"no_speech_prob": self.no_speech_prob, "avg_logprob": self.avg_logprob}
         answer = {"text": text, "language": body.language or "en", "duration": body.seconds}
+        if self.turn_end_prob is not None:
+            answer["turn_end_prob"] = self.turn_end_prob
         return web.json_response({**answer, "segments": [{**segment, **measures}]})
 
     def _next_answer(self, heard: SttRequest) -> str:

@@ -17,7 +17,7 @@ def names(text: str, *, for_tests: bool = False) -> list[str]:
 
 
 def test_what_the_defaults_need() -> None:
-    assert names("") == ["Asterisk", "whisper-base", "qwen2.5-1.5b", "joe"]
+    assert names("") == ["Asterisk", "whisper-base", "smart-turn-v3.2", "qwen2.5-1.5b", "joe"]
     assert {"whisper-tiny.en", "SIPp"} <= set(names("", for_tests=True))
 
 

@@ -38,6 +38,17 @@ def test_a_short_answer_to_a_question_does(text: str) -> None:
     assert is_meant(text, ASKING)
 
 
+@pytest.mark.parametrize("text", ["Yaha hai.", "Oh shut", "Why"])
+def test_words_that_the_recogniser_guessed_do_not_but_to_a_question(text: str) -> None:
+    assert not is_meant(text, TELLING, -0.8)
+    assert is_meant(text, ASKING, -0.8)
+    assert is_meant(text, TELLING, -0.6)
+
+
+def test_many_words_are_meant_even_if_they_are_guessed() -> None:
+    assert is_meant("hang on that is wrong", TELLING, -1.0)
+
+
 @pytest.mark.parametrize("text", ["Um.", "Hm.", "Oh.", "", "Wow."])
 def test_a_sound_that_answers_nothing_does_not_even_to_a_question(text: str) -> None:
     assert not is_meant(text, ASKING)
@@ -50,9 +61,9 @@ def test_yes_answers_any_question_and_okay_only_one_that_it_can_answer() -> None
 
 def test_any_question_in_another_language_may_be_one_that_okay_answers() -> None:
     asking = heard(("Möchten Sie das?", 1.4, 1.5))
-    assert is_meant("Okay.", asking, "de")
-    assert not is_meant("Okay.", TELLING, "de")
-    assert not is_meant("Hm.", asking, "de")
+    assert is_meant("Okay.", asking, language="de")
+    assert not is_meant("Okay.", TELLING, language="de")
+    assert not is_meant("Hm.", asking, language="de")
 
 
 def test_before_the_question_is_clear_okay_is_listening_and_yes_an_answer() -> None:

@@ -11,7 +11,7 @@ from media_bridge.turn_end_expected import Expected, Kind, expected_answer
 
 FINISHED = [
     "What does it look like?", "Where do I sign up?", "Who should I ask for?", "What do I need to bring?",
-    "Yes.", "No.", "Yeah.", "Nope.", "Yes please.", "No thanks.", "Okay.", "Sure, thanks.",
+    "Yes please.", "No thanks.", "Sure, thanks.",
     "That's all, thank you.",
     "What are your opening hours?", "Do you repair electric bikes?", "How much is a new tire?",
     "Can I talk to a person?",
@@ -92,9 +92,19 @@ DICTATED = [
     ("anna.berg@example.com.", Expected("email"), Ending.COMPLETE),
     ("anna dot berg at example dot com", Expected("email"), Ending.COMPLETE),
     ("anna dot berg at", Expected("email"), Ending.TRAILING),
-    ("The third of May.", Expected("date"), Ending.COMPLETE),
-    ("I was born on May 2nd, 1984.", Expected("date"), Ending.COMPLETE),
-    ("Next Thursday.", Expected("date"), Ending.COMPLETE),
+    ("The third of May.", Expected("date"), Ending.PAUSING),
+    ("I was born on May 2nd, 1984.", Expected("date"), Ending.PAUSING),
+    ("Next Thursday.", Expected("date"), Ending.PAUSING),
+    ("Smith, SMITH.", Expected("spelling"), Ending.FINISHED),
+    ("My last name is Clark, CL.", None, Ending.LISTING),
+    ("I want to watch TV.", None, Ending.COMPLETE),
+    ("Bye bye bye.", Expected("digits"), Ending.LISTING),
+    ("Bye bye bye.", None, Ending.FINISHED),
+    ("0 to 0", Expected("digits"), Ending.LISTING),
+    ("4-4.", None, Ending.LISTING),
+    ("1-800-555", None, Ending.LISTING),
+    ("0794601230", None, Ending.PAUSING),
+    ("lended.brown at example.org", None, Ending.COMPLETE),
     ("The third of.", Expected("date"), Ending.TRAILING),
     ("My number is.", Expected("digits", 7), Ending.TRAILING),
     ("I don't have one.", Expected("digits", 7), Ending.COMPLETE),
@@ -112,6 +122,27 @@ NEUTRAL = [
     "Mañana por la tarde.",
     "你好。",
 ]
+
+
+@pytest.mark.parametrize("text", ["Yes.", "No.", "Yeah.", "Nope.", "Okay."])
+def test_a_bare_yes_often_goes_on_unless_that_was_the_question(text: str) -> None:
+    assert ending(text) is Ending.PAUSING
+    assert ending(text, Expected("yes_no")) is Ending.ANSWERED
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("So what I wanted to ask is how much the insurance costs.", Ending.FINISHED),
+        ("The insurance costs.", Ending.TRAILING),
+        ("The problem is that the door does not lock.", Ending.COMPLETE),
+        ("The problem is that", Ending.TRAILING),
+        ("We are looking for something.", Ending.TRAILING),
+        ("Could you tell me weather?", Ending.TRAILING),
+    ],
+)
+def test_what_only_looks_unfinished(text: str, right: Ending) -> None:
+    assert ending(text) is right
 
 
 @pytest.mark.parametrize("text", FINISHED)
@@ -163,16 +194,61 @@ def test_any_text_has_an_ending(text: str, kind: Kind) -> None:
 def test_waits_follow_the_ending() -> None:
     waits = EndWaits()
     assert end_wait_ms("Yes.", Expected("yes_no"), waits) == 280
-    assert end_wait_ms("Yes.", None, waits) == 350
+    assert end_wait_ms("No thanks.", None, waits) == 330
     assert end_wait_ms("The brakes are too loose.", None, waits) == 500
     assert end_wait_ms("Two people.", None, waits) == 700
-    assert end_wait_ms("555-01", Expected("digits", 7), waits) == 1400
-    assert end_wait_ms("My name is", None, waits) == 1700
+    assert end_wait_ms("555-01", Expected("digits", 7), waits) == 1600
+    assert end_wait_ms("My name is", None, waits) == 1900
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "sure", "unsure", "doubtful"),
+    [
+        ("Yes.", Expected("yes_no"), 280, 280, 280),
+        ("What time is it?", None, 330, 330, 900),
+        ("The brakes are too loose.", None, 330, 760, 900),
+        ("Yes.", None, 500, 760, 900),
+        ("Next Thursday.", Expected("date"), 500, 760, 900),
+        ("Two people.", None, 500, 760, 900),
+        ("555-01", Expected("digits", 7), 1600, 1600, 1600),
+        ("My name is", None, 1900, 1900, 1900),
+    ],
+)
+def test_the_sound_has_a_vote_where_the_words_leave_a_doubt(
+    text: str, expected: Expected | None, sure: int, unsure: int, doubtful: int
+) -> None:
+    votes = {0.99: sure, 0.8: sure, 0.79: unsure, 0.5: unsure, 0.49: doubtful, 0.0: doubtful}
+    assert {vote: end_wait_ms(text, expected, EndWaits(), vote) for vote in votes} == votes
+
+
+@pytest.mark.parametrize(
+    ("text", "vote", "confidence", "wait_ms"),
+    [
+        ("Please send it to you.", 0.97, -0.3, 760),
+        ("Please send it to you.", 0.97, -0.2, 330),
+        ("Please send it to you.", 0.3, -0.3, 900),
+        ("Please send it to you.", None, -0.3, 760),
+        ("Please send it to you.", None, -0.2, 500),
+        ("No thanks.", 0.97, -0.6, 330),
+        ("My name is", 0.97, -0.6, 1900),
+    ],
+)
+def test_words_that_may_be_misheard_get_no_short_wait(
+    text: str, vote: float | None, confidence: float, wait_ms: int
+) -> None:
+    assert end_wait_ms(text, None, EndWaits(), vote, confidence) == wait_ms
 
 
 def test_waits_scale_with_the_wait_that_is_configured() -> None:
     assert EndWaits.around(700) == EndWaits()
-    assert EndWaits.around(350) == EndWaits(140, 175, 250, 350, 700, 850)
+    half = EndWaits.around(350)
+    assert (half.finished_ms, half.complete_ms, half.neutral_ms, half.trailing_ms) == (165, 250, 350, 950)
+
+
+@pytest.mark.parametrize("kind", ["digits", "spelling", "email"])
+def test_a_dictation_goes_on_behind_a_piece_that_was_not_understood(kind: Kind) -> None:
+    assert ending("", Expected(kind)) is Ending.LISTING
+    assert ending("", Expected("date")) is Ending.NEUTRAL
 
 
 @pytest.mark.parametrize(

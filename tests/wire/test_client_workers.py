@@ -90,6 +90,20 @@ class TestStt:
             "en",
         )
 
+    @pytest.mark.parametrize(
+        ("sent", "understood"),
+        [(None, None), (0.93, 0.93), (0, 0.0), (1.2, None), ("often", None), (True, None)],
+    )
+    async def test_how_a_turn_sounds_is_taken_where_a_server_says_it(
+        self, fakes: FakeWorkers, sent: object, understood: float | None
+    ) -> None:
+        fakes.stt.turn_end_prob = sent
+        async with SttClient(fakes.stt_url) as stt:
+            heard = await stt.transcribe(
+                PCM, 8000, priority="eager", deadline_ms=None, call_id="c1", language=None
+            )
+        assert heard.turn_end == understood
+
     async def test_eager_and_final_of_one_utterance_get_one_answer(self, fakes: FakeWorkers) -> None:
         fakes.stt.answers = ["First.", "Second."]
         async with SttClient(fakes.stt_url) as stt:

@@ -6,7 +6,7 @@ import socket
 import wave
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import aiohttp
@@ -183,6 +183,12 @@ async def test_a_transcript_in_each_form(worker: Worker) -> None:
     assert (body["text"], body["language"], body["duration"]) == ("Two people.", "en", 1.0)
     assert body["segments"][0]["end"] == 1.0
     assert await worker.post_wav(wav(), prompt="Hi.") == (200, {"text": "Hi."})
+
+
+def test_how_a_turn_sounds_stands_in_the_answer_only_where_it_is_known() -> None:
+    heard = Transcript("Hi.", "en", 1.0, 0.0, -0.1)
+    assert "turn_end_prob" not in stt_api.verbose(heard)
+    assert stt_api.verbose(replace(heard, turn_end=0.91234))["turn_end_prob"] == 0.9123
 
 
 async def test_our_client_and_our_worker_understand_each_other(worker: Worker) -> None:

@@ -14,26 +14,26 @@ from voicebot.config.source import Problem
 def unknown_models(config: Config) -> Iterator[Finding]:
     """Each model that is neither known by name nor written like a file; vLLM knows hub names that we do not."""
     for name, worker in worker_parts(config).items():
-        wanted = _wanted(worker)
-        if not worker.start or wanted is None:
-            continue
-        key, kind, model = wanted
-        known = sorted(one.name for one in MODELS.values() if one.kind == kind)
-        if model not in known and not re.search(r"[/\\.]", model):
-            path = ("workers", name, key)
-            yield (
-                Problem(path, f"is `{model}`, which is neither a file nor one of: {', '.join(known)}"),
-                (path,),
-            )
+        for key, kind, model in _wanted(worker) if worker.start else ():
+            known = sorted(one.name for one in MODELS.values() if one.kind == kind)
+            if model not in known and not re.search(r"[/\\.]", model):
+                path = ("workers", name, key)
+                yield (
+                    Problem(path, f"is `{model}`, which is neither a file nor one of: {', '.join(known)}"),
+                    (path,),
+                )
 
 
-def _wanted(worker: WorkerSettings) -> tuple[str, str, str] | None:
+def _wanted(worker: WorkerSettings) -> list[tuple[str, str, str]]:
     """The key, the kind of model and its name."""
     match worker:
-        case SttSettings(model=model):
-            return "model", "whisper", model
+        case SttSettings(model=model, turn_model=turn_model):
+            return [
+                ("model", "whisper", model),
+                *([("turn_model", "turn", turn_model)] if turn_model else []),
+            ]
         case LlmSettings(model=model) if engine_of(worker) == "llama":
-            return "model", "gguf", model
+            return [("model", "gguf", model)]
         case TtsSettings(voice=voice):
-            return "voice", "piper", voice
-    return None
+            return [("voice", "piper", voice)]
+    return []

@@ -1,0 +1,123 @@
+"""The figures of benchmarks.turns, and the corpus they are taken from."""
+
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.turns_corpus import Clip, CorpusError, read_corpus
+from benchmarks.turns_score import Decided, Interrupted, figures, is_read, words_lost
+
+HEADER = "file\tkind\tspeech_start_ms\tspeech_end_ms\tpauses_ms\ttext\tanswer_type\tvalue"
+
+
+def clip(
+    kind: str = "finished", *pauses: tuple[int, int], name: str = "a", text: str = "Hello there."
+) -> Clip:
+    tone = np.rint(3000 * np.sin(np.arange(16_000) * 0.3)).astype(np.int16)
+    return Clip(name, kind, tone, 200, 1500, pauses, text, "open", "")
+
+
+def corpus(folder: Path, *lines: str, header: str = HEADER) -> Path:
+    with wave.open(str(folder / "a.wav"), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8000)
+        file.writeframes(bytes(16_000))
+    (folder / "turns.tsv").write_text("\n".join([header, *lines]) + "\n")
+    return folder
+
+
+def test_a_corpus_is_read(tmp_path: Path) -> None:
+    line = "a.wav\tunfinished\t200\t900\t300-500,600-700\tI need, a, lamp.\topen\t"
+    (read,) = read_corpus(corpus(tmp_path, line))
+    assert (read.name, read.kind, read.start_ms, read.end_ms) == ("a", "unfinished", 200, 900)
+    assert read.pauses_ms == ((300, 500), (600, 700))
+    assert len(read.samples) == 8000
+
+
+@pytest.mark.parametrize(
+    ("header", "line", "said"),
+    [
+        ("file\tkind", "a.wav\tfinished", "no column speech_start_ms"),
+        (HEADER, "a.wav\tsung\t0\t1\t\t\t\t", "line 2: kind 'sung' is none of finished"),
+        (HEADER, "b.wav\tfinished\t0\t1\t\t\t\t", r"line 2: .*b\.wav"),
+        (HEADER, "a.wav\tfinished\tsoon\t1\t\t\t\t", "line 2: the milliseconds are not whole numbers"),
+        (HEADER, "a.wav\tfinished\t0\t1\t3\t\t\t", "line 2: the milliseconds are not whole numbers"),
+    ],
+)
+def test_what_is_wrong_with_a_corpus_is_said(tmp_path: Path, header: str, line: str, said: str) -> None:
+    with pytest.raises(CorpusError, match=said):
+        read_corpus(corpus(tmp_path, line, header=header))
+
+
+def test_a_folder_without_a_table(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"turns\.tsv cannot be read"):
+        read_corpus(tmp_path)
+
+
+def test_a_bed_lies_as_far_under_a_clip_as_it_should() -> None:
+    loud, bed = clip(), clip(name="bed")
+    for ratio_db in (10, 20):
+        under = loud.over(bed, ratio_db).samples.astype(float) - loud.samples
+        level = 10 * np.log10(np.square(loud.samples.astype(float)).mean() / np.square(under).mean())
+        assert level == pytest.approx(ratio_db, abs=0.5)
+
+
+def test_a_decision_after_the_end_is_a_wait_and_one_before_it_a_cut() -> None:
+    one = Decided(clip("unfinished", (500, 900)), (800.0, 1850.0))
+    assert (one.wait_ms, one.cuts, one.whole) == (350.0, 1, False)
+    at_the_edge = Decided(clip("unfinished", (500, 900)), (1470.0,))
+    assert (at_the_edge.wait_ms, at_the_edge.cuts, at_the_edge.whole) == (-30.0, 0, True)
+
+
+@pytest.mark.parametrize("ends", [(), (4501.0,), (900.0,)])
+def test_no_decision_within_three_seconds_is_a_missed_end(ends: tuple[float, ...]) -> None:
+    assert Decided(clip(), ends).wait_ms is None
+
+
+def test_the_figures_of_one_way_of_deciding() -> None:
+    decided = [
+        *(Decided(clip(), (1500.0 + wait,)) for wait in (300, 400, 800)),
+        Decided(clip(), ()),
+        Decided(clip("unfinished", (500, 900)), (800.0, 1900.0)),
+        Decided(clip("dictation", (500, 900)), (2500.0,)),
+    ]
+    over = [
+        Interrupted(clip("interrupt"), stopped=True, paused=True, silent_ms=450.0),
+        Interrupted(clip("backchannel"), stopped=False, paused=True, silent_ms=3000.0),
+        Interrupted(clip("noise"), stopped=True, paused=True, silent_ms=500.0),
+    ]
+    assert figures(decided, over) == {
+        "wait_p50_ms": 400,
+        "wait_p95_ms": 760,
+        "false_cut_pct": 50.0,
+        "missed_end_pct": 16.7,
+        "barge_p95_ms": 250,
+        "false_stops": 1,
+        "digits_whole": 1,
+    }
+
+
+def test_nothing_measured_is_no_figure() -> None:
+    assert figures([], [])["wait_p50_ms"] == "-"
+
+
+def test_words_that_were_not_understood_are_lost_and_numbers_are_not_compared() -> None:
+    said = [clip(text="I need two lamps, please."), clip(name="b", text="Stop.")]
+    assert words_lost({"a": "I need 2 lamps", "b": "Stop!"}, said) == 20.0
+
+
+@pytest.mark.parametrize(
+    ("value", "heard", "read"),
+    [
+        ("2125550138", "It is 212-555 01 38.", True),
+        ("42771", "four two seven seven one", True),
+        ("MARTINEZ", "M-A-R-T-I-N-E-Z.", True),
+        ("peter.novak@example.com", "Peter dot Novak at example dot com", True),
+        ("42771", "4 2 7 7", False),
+    ],
+)
+def test_a_dictation_is_read_however_it_is_written(value: str, heard: str, read: bool) -> None:
+    assert is_read(value, heard) is read
