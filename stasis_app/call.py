@@ -307,7 +307,7 @@ class Call:
             meant = utterance.voiced_ms >= _WORDS_MS
         else:
             heard = parts.media.heard() if over is Phase.SPEAKING else None
-            meant = is_meant(said.text, heard, said.avg_logprob)
+            meant = is_meant(said.text, heard, said.avg_logprob, self._profile.language)
         self.post(talk.InterruptionJudged(number, utterance, meant))
 
     # --- timers and the end ---

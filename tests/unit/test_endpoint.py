@@ -338,7 +338,7 @@ def test_less_is_needed_while_the_bot_speaks() -> None:
 def test_in_the_bots_pauses_speech_is_what_it_is_in_silence() -> None:
     script = Script()
     script.play("." * 20, bot=-20.0)
-    assert shape(script.play("." * 15 + "+" * 20, bot=-66.0)) == []
+    assert shape(script.play("." * 25 + "+" * 20, bot=-66.0)) == []
 
 
 def test_a_level_of_the_bot_counts_for_as_long_as_its_echo() -> None:
