@@ -14,8 +14,14 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from hypothesis import settings
 
 from tests.support.virtual_time import run_virtual
+
+# the same examples on every machine, however slow; `pytest tests/property --hypothesis-profile search` looks for new ones
+settings.register_profile("suite", derandomize=True, deadline=None)
+settings.register_profile("search", deadline=None, max_examples=2000)
+settings.load_profile("suite")
 
 GRACE_S = 1.0
 _OWN_FDS = Path("/proc/self/fd")
