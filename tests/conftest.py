@@ -18,7 +18,7 @@ from hypothesis import settings
 
 from tests.support.virtual_time import run_virtual
 
-# the same examples on every machine, however slow; `pytest tests/property --hypothesis-profile search` looks for new ones
+# the same examples on every machine, however slow; `pytest tests/property --hypothesis-profile search` looks for others
 settings.register_profile("suite", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("suite")
