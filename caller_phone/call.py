@@ -14,7 +14,7 @@ from caller_phone.errors import CallEnded, CallFailed, SipError
 from caller_phone.media import Address, MediaLeg
 from caller_phone.outgoing import OutgoingStream, Said
 from caller_phone.recording import Recording
-from caller_phone.sdp import Media, describe, understand
+from caller_phone.sdp import Direction, Media, describe, understand
 from caller_phone.sip_message import SIP_PORT, Request, parse_uri, q850_cause
 from caller_phone.speech_file import load
 from caller_phone.user_agent import ClientExchange, ServerExchange, UserAgent
@@ -118,6 +118,17 @@ class Call:
         except (TimeoutError, CallFailed) as error:
             _log.warning("the BYE was not answered: %s", error or f"nothing within {_BYE_PATIENCE_S:g} s")
 
+    async def hold(self) -> None:
+        """Put the far end on hold, as the key of a telephone does (RFC 3264 section 8.4).
+
+        Nothing is sent until `unhold`. CallFailed when the far end refuses or does not answer.
+        """
+        await self._change(Direction.SEND)
+
+    async def unhold(self) -> None:
+        """Take the far end off hold. CallFailed as in `hold`."""
+        await self._change(Direction.BOTH)
+
     def recording(self) -> Recording:
         """What was sent and received so far; also after the end."""
         return self._leg.recording()
@@ -128,7 +139,7 @@ class Call:
         return self._leg.skipped_ticks
 
     def acknowledge(self, exchange: ClientExchange) -> None:
-        """Send the ACK of the 2xx that made this call, again for every repetition of it. Called once, when placing."""
+        """Send the ACK of the 2xx that made or changed this call, again for every repetition of it."""
         ack = self._dialog.ack(exchange.request.ids.cseq, self._agent.new_branch())
         exchange.transaction.ack = self._agent.send(ack, self._next_hop())
 
@@ -176,6 +187,26 @@ class Call:
             # RFC 3264 section 8: what changed has a higher version, what did not has the same
             self._ours, self._version = replace(self._ours, direction=direction), self._version + 1
         return True
+
+    async def _change(self, direction: Direction) -> None:
+        """Offer the far end another direction in a re-INVITE (RFC 3261 section 14.1)."""
+        if not self.is_up:
+            raise CallEnded("the call is over")
+        ours, version = replace(self._ours, direction=direction), self._version + 1
+        fields = (("Content-Type", "application/sdp"),)
+        body = describe(ours, ours.port, version)
+        request = self._dialog.request("INVITE", self._agent.new_branch(), fields, body)
+        exchange = self._agent.start(request, self._next_hop())
+        response = await exchange.answer()
+        if response.status >= 300:
+            raise CallFailed(response.status, response.reason, q850_cause(response.headers))
+        self.acknowledge(exchange)
+        theirs = understand(response.body)
+        self._ours, self._version = ours, version
+        # a telephone on hold without music sends nothing, though "sendonly" would let it
+        self._leg.talk_to(
+            theirs if direction is Direction.BOTH else replace(theirs, direction=Direction.NONE)
+        )
 
     async def _until_sent(self, queue: Callable[[OutgoingStream, Callable[[Said], None]], None]) -> Said:
         """Queue something and wait until the sender's thread reports that it left."""

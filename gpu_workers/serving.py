@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from types import FrameType
 from typing import Any, Final, TypeVar
@@ -18,15 +18,15 @@ from typing import Any, Final, TypeVar
 import uvicorn
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     generate_latest,
 )
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr
 from starlette.exceptions import HTTPException
 
-from gpu_workers.errors import GpuWorkersError, ModelError, RequestError
+from gpu_workers.errors import ErrorType, GpuWorkersError, ModelError, RequestError
 from gpu_workers.guard import Guard
 from gpu_workers.settings import WorkerSettings
 from gpu_workers.status import Metrics, Phase, Status
@@ -40,6 +40,28 @@ Engine = Callable[[], AbstractAsyncContextManager[None]]
 _KEEP_ALIVE_S: Final = 75
 _DRAIN_S: Final = 15
 _CLIENT_CLOSED: Final = 499
+
+
+class _Fault(BaseModel):
+    message: str
+    type: ErrorType
+    param: str | None
+    code: str
+
+
+class ErrorBody(BaseModel):
+    """What every refused request gets, as the OpenAI API has it."""
+
+    error: _Fault
+
+
+_FAULTS: Final[dict[int | str, dict[str, Any]]] = {
+    "4XX": {
+        "model": ErrorBody,
+        "description": "The request is at fault, or too many wait (429, with Retry-After)",
+    },
+    "5XX": {"model": ErrorBody, "description": "The model failed, or is loading or draining (503)"},
+}
 
 
 def create_app(
@@ -65,9 +87,16 @@ def create_app(
             await asyncio.wait({living})
 
     app = FastAPI(title=f"voicebot {status.kind} worker", lifespan=lifespan, redoc_url=None)
-    app.include_router(router)
-    app.add_api_route("/health", _health_route(status), methods=["GET"])
-    app.add_api_route("/metrics", _metrics_route(metrics), methods=["GET"])
+    app.include_router(router, responses=_FAULTS)
+    app.add_api_route(
+        "/health", _health_route(status), methods=["GET"], responses={503: {"description": "Not ready"}}
+    )
+    app.add_api_route(
+        "/metrics",
+        _metrics_route(metrics),
+        methods=["GET"],
+        response_class=PlainTextResponse,
+    )
     app.add_exception_handler(RequestError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
@@ -109,10 +138,10 @@ def _metrics_route(metrics: Metrics) -> Callable[[], Coroutine[Any, Any, Respons
     return prometheus
 
 
-def refuse(error: RequestError) -> JSONResponse:
+def refuse(error: RequestError, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """The OpenAI-shaped answer for `error`."""
-    headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
-    return JSONResponse(error.body(), error.status, headers)
+    retry = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
+    return JSONResponse(error.body(), error.status, {**(headers or {}), **retry})
 
 
 async def _refused(_: Request, error: Exception) -> Response:
@@ -125,14 +154,16 @@ async def _invalid(_: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     first = error.errors()[0]
-    param = ".".join(str(part) for part in first["loc"][1:])
+    if first["type"] == "json_invalid":
+        return refuse(RequestError(400, "the body is not JSON", code="invalid_json"))
+    param = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
     return refuse(RequestError(400, f"{param}: {first['msg']}", code="invalid_value", param=param))
 
 
 async def _http_error(_: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
-    return refuse(RequestError(error.status_code, str(error.detail), code="http_error"))
+    return refuse(RequestError(error.status_code, str(error.detail), code="http_error"), error.headers)
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:

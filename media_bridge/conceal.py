@@ -12,6 +12,7 @@ _Samples = NDArray[np.float32]
 # all in samples at 8 kHz
 _RATE = 8000
 _FRAME = 160
+_TEN_MS = 80
 # pitch of 66 to 200 Hz (Appendix I, I.2.2)
 _MIN_PITCH = 40
 _MAX_PITCH = 120
@@ -20,9 +21,9 @@ _OVERLAP = 30
 _HISTORY = 3 * _MAX_PITCH + _OVERLAP
 
 # full for 10 ms, nothing after 60 ms
-_FADE_FROM = 80
-_FADE_UNTIL = 480
-# the way back is blended over 3.75 ms, and 4 ms more for each 10 ms lost, 10 ms at most
+_FADE_FROM = _TEN_MS
+_FADE_UNTIL = 6 * _TEN_MS
+# the way back is blended over 3.75 ms, and 4 ms more for each 10 ms lost after the first, 10 ms at most
 _RETURN_STEP = 32
 _RETURN_MAX = 80
 
@@ -73,8 +74,8 @@ class Concealer:
 
     def _blend_in(self, pcm: bytes) -> bytes:
         real = np.frombuffer(pcm, "<i2").astype(np.float32)
-        lost = self._lost_samples // self._scale
-        blended = min(self._scale * min(_OVERLAP + _RETURN_STEP * (lost // 80), _RETURN_MAX), len(real))
+        tens = self._lost_samples // (_TEN_MS * self._scale)
+        blended = min(self._scale * min(_OVERLAP + _RETURN_STEP * (tens - 1), _RETURN_MAX), len(real))
         made = self._synthesise(self._lost_samples, blended)
         real[:blended] = _cross_fade(made, real[:blended])
         return _to_pcm(real)
@@ -91,7 +92,7 @@ class Concealer:
     def _repeat(self, at: NDArray[np.int_]) -> _Samples:
         """One pitch period for 10 ms, then two, then three, so that a long gap does not hum."""
         result = self._cycle(1)[at % self._pitch]
-        for periods, since in ((2, 80 * self._scale), (3, 160 * self._scale)):
+        for periods, since in ((2, _TEN_MS * self._scale), (3, 2 * _TEN_MS * self._scale)):
             if at[-1] >= since:
                 more = self._cycle(periods)[at % (periods * self._pitch)]
                 weight = np.clip((at - since) / self._overlap, 0.0, 1.0).astype(np.float32)

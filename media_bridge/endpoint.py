@@ -53,8 +53,9 @@ _HOLD_BELOW_PEAK_DB = 30.0
 _BELOW_PEAK_DB = 34.0
 _ABOVE_LINE_DB = 8.0
 
-# the bot's own echo comes up to this late, 20 dB below what was played; the rest is margin
-_ECHO_MS = 300
+# the bot's own echo comes up to 200 ms late, waits in the jitter buffer for up to 120 more, and the probability fades
+# 130 ms after it; it is 20 dB below what was played; the rest is margin
+_ECHO_MS = 500
 _ECHO_DB = 16.0
 _BOT_SPEAKS_DBFS = -45.0
 

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import math
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -17,10 +18,15 @@ from typing import Self
 from media_bridge.stats import LATENESS_BUCKETS_MS, PacerStats
 
 PTIME_S = 0.020
-SLOTS = 5
+# each wake-up fetches the code and the voice detector's weights into the cache anew, so fewer of them cost less; two
+# are enough for the process to come to its other work in between (docs/decisions/0006)
+SLOTS = 2
 # Asterisk forwards a burst as a burst and a phone's jitter buffer drops most of it, so a longer stall is
 # not made up
 MAX_CATCH_UP = 3
+
+# while later steps run, so often (in calls) is it looked whether the first step of another slot is due
+_LOOK_EVERY = 8
 
 Tick = Callable[[float, int], None]
 """`tick(due, skipped)`: the instant it was due, and how many ticks of this call were left out just before
@@ -124,7 +130,9 @@ class Pacer:
         self._ticks = 0
         self._skipped = 0
         self._failed = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        # ticks whose first step has run, oldest first
+        self._begun: deque[list[Due]] = deque()
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
@@ -140,9 +148,10 @@ class Pacer:
     def register(self, call_id: str, steps: tuple[Tick, ...], failed: Failed) -> Member:
         """Run each of `steps` with `(due, skipped)` every 20 ms, from the next 20 ms on.
 
-        The first steps of all calls that are due run before the second step of any: what must not be late
-        goes first. A step that raises is logged (once for each call) and counted, `failed` is called once,
-        soon after, and everything goes on: what one frame broke, the next may not.
+        The first steps of all calls that are due run before the second step of any, and between the second
+        steps of two calls if they fall due then: what must not be late goes first. A step that raises is
+        logged (once for each call) and counted, `failed` is called once, soon after, and everything goes on:
+        what one frame broke, the next may not.
         """
         member = self._core.add(self._loop.time(), call_id, steps, failed)
         self._schedule()
@@ -166,17 +175,34 @@ class Pacer:
         if self._timer is not None:
             self._timer.cancel()
         at = self._core.next_at()
-        self._timer = None if at is None else self._loop.call_at(at, self._wake)
+        if self._begun:
+            # whatever else waits for the loop has its turn first
+            self._timer = self._loop.call_soon(self._wake)
+        else:
+            self._timer = None if at is None else self._loop.call_at(at, self._wake)
 
     def _wake(self) -> None:
+        self._begin()
+        dues = self._begun.popleft() if self._begun else []
+        for step in range(1, max((len(due.member.steps) for due in dues), default=0)):
+            for number, due in enumerate(dues, 1):
+                self._run(due, step)
+                if number % _LOOK_EVERY == 0:
+                    self._begin()
+        self._schedule()
+
+    def _begin(self) -> None:
+        """Run the first steps that are due now, unless some that were begun already wait for their later steps:
+        then hearing falls behind, and ticks have to be skipped.
+        """
+        if self._begun:
+            return
         dues = self._core.due(self._loop.time())
         for due in dues:
             self._count(due)
             self._run(due, 0)
-        for step in range(1, max((len(due.member.steps) for due in dues), default=0)):
-            for due in dues:
-                self._run(due, step)
-        self._schedule()
+        if dues:
+            self._begun.append(dues)
 
     def _count(self, due: Due) -> None:
         late_ms = (self._loop.time() - due.at) * 1000

@@ -11,10 +11,10 @@ _REACH = 23
 # in parts of the lower rate: at 8 kHz it is whole up to 3.4 kHz and 60 dB down from 4.1 kHz on
 _CUTOFF = 0.473
 _KAISER_BETA = 5.65
-# places between two input samples that are told apart at most; the error that leaves is 60 dB down
-_MAX_PHASES = 1024
-# outputs made at once: what they need stays in the processor's cache
-_MAX_AT_ONCE = 1024
+# so many outputs in a row are one product of what lies under all of them
+_GROUP = 16
+# places between two inputs at which a group may begin, told apart at most; the error that leaves is 60 dB down
+_MAX_PLACES = 512
 
 _Floats = NDArray[np.float32]
 
@@ -33,7 +33,9 @@ class Resampler:
         # output n lies at input n * down / up
         self._up, self._down = to_rate // gcd(from_rate, to_rate), from_rate // gcd(from_rate, to_rate)
         self._reach = _reach(self._up, self._down)
-        self._bank = _filters(self._up, self._down) if from_rate != to_rate else None
+        self._span = _span(self._up, self._down)
+        # after so many groups all begin at the same places between two inputs again
+        self._cycle = self._up // gcd(self._up, _GROUP)
         # the input from sample `_origin` on; before the first one there was silence
         self._input: _Floats = np.zeros(self._reach, np.float32)
         self._origin = -self._reach
@@ -49,39 +51,38 @@ class Resampler:
         pcm = self._odd + pcm
         whole = len(pcm) & ~1
         self._odd = pcm[whole:]
-        if self._bank is None:
+        if self._up == self._down:
             return pcm[:whole]
-        samples = np.frombuffer(pcm[:whole], "<i2").astype(np.float32)
-        self._input = np.concatenate([self._input, samples])
+        self._input = np.concatenate([self._input, np.frombuffer(pcm[:whole], "<i2").astype(np.float32)])
         taken = self._origin + len(self._input)
-        # an output needs the input on both sides of it
-        until = ceil((taken - self._reach) * self._up / self._down)
+        # an output needs the input on both sides of it, and behind the last one there is silence
+        until = ceil((taken - (0 if last else self._reach)) * self._up / self._down)
         if last:
             until = round(taken * self._up / self._down)
-            self._input = np.concatenate([self._input, np.zeros(2 * self._reach, np.float32)])
-        return b"".join(
-            self._make(first, min(first + _MAX_AT_ONCE, until), self._bank)
-            for first in range(self._given, until, _MAX_AT_ONCE)
-        )
+        return self._make(self._given, until) if until > self._given else b""
 
-    def _make(self, first: int, until: int, bank: _Floats) -> bytes:
-        """The outputs `first` to `until`, end exclusive, and the input before them forgotten."""
-        # each output's input sample, how far it is on to the next one, and the first sample under its filter
-        whole, parts = np.divmod(np.arange(first * self._down, until * self._down, self._down), self._up)
-        starts = whole - (self._reach - 1 + self._origin)
-        size = self._input.itemsize
-        shape = (len(self._input) - 2 * self._reach + 1, 2 * self._reach)
-        under = np.ndarray(shape, np.float32, self._input, 0, (size, size))[starts]
-        if len(bank) == 1:
-            made = under @ bank[0]
-        else:
-            phases = parts if len(bank) == self._up else parts * len(bank) // self._up
-            made = np.einsum("ij,ij->i", under, bank.take(phases, axis=0))
+    def _make(self, first: int, until: int) -> bytes:
+        """The outputs `first` to `until`, end exclusive; the input before them is forgotten."""
+        groups = range(first // _GROUP, ceil(until / _GROUP))
+        begins = np.arange(groups.start, groups.stop) * (_GROUP * self._down)
+        starts = begins // self._up - (self._reach - 1 + self._origin)
+        # the outputs of the last group that are not due yet get silence, and are left out
+        padded = np.concatenate([self._input, np.zeros(self._span, np.float32)])
+        shape, step = (len(padded) - self._span + 1, self._span), padded.itemsize
+        under = np.ndarray(shape, np.float32, padded, 0, (step, step))[starts]
+        made = np.empty((len(groups), _GROUP), np.float32)
+        for at in range(min(self._cycle, len(groups))):
+            filters = _filters(self._up, self._down, int(begins[at] % self._up))
+            made[at :: self._cycle] = under[at :: self._cycle] @ filters
         self._given = until
-        gone = max(0, until * self._down // self._up - self._reach + 1 - self._origin)
+        self._forget(until // _GROUP * _GROUP * self._down // self._up - self._reach + 1)
+        offset = groups.start * _GROUP
+        return _to_pcm(made.reshape(-1)[first - offset : until - offset])
+
+    def _forget(self, before: int) -> None:
+        gone = max(0, before - self._origin)
         self._input = self._input[gone:]
         self._origin += gone
-        return _to_pcm(made)
 
 
 def _reach(up: int, down: int) -> int:
@@ -89,16 +90,24 @@ def _reach(up: int, down: int) -> int:
     return ceil(_REACH * max(1.0, down / up))
 
 
-@lru_cache(maxsize=8)
-def _filters(up: int, down: int) -> _Floats:
-    """A windowed sinc at each place an output may have between two inputs: (places, 2 * reach)."""
+def _span(up: int, down: int) -> int:
+    """So many inputs lie under a group."""
+    return 2 * _reach(up, down) + ceil(_GROUP * down / up)
+
+
+@lru_cache(maxsize=2 * _MAX_PLACES)
+def _filters(up: int, down: int, part: int) -> _Floats:
+    """Windowed sincs (Kaiser) for a group that begins `part` / `up` behind an input: (span, _GROUP)."""
     reach = _reach(up, down)
-    phases = min(up, _MAX_PHASES)
-    at = np.arange(2 * reach)[None] - (reach - 1) - np.arange(phases)[:, None] / phases
-    cutoff = _CUTOFF * min(1.0, up / down)
-    window = np.i0(_KAISER_BETA * np.sqrt(np.maximum(0.0, 1 - (at / reach) ** 2)))
-    bank = np.sinc(2 * cutoff * at) * window
-    return np.asarray(bank / bank.sum(axis=1, keepdims=True), np.float32)
+    place = part / up
+    if up // gcd(up, _GROUP) > _MAX_PLACES:
+        place = (int(place * _MAX_PLACES) + 0.5) / _MAX_PLACES
+    outputs = place + np.arange(_GROUP) * down / up
+    at = np.arange(_span(up, down))[:, None] - (reach - 1) - outputs
+    inside = np.sqrt(np.maximum(0.0, 1 - (at / reach) ** 2))
+    window = np.where(inside > 0, np.i0(_KAISER_BETA * inside), 0.0)
+    filters = np.sinc(2 * _CUTOFF * min(1.0, up / down) * at) * window
+    return np.asarray(filters / filters.sum(axis=0), np.float32)
 
 
 def _to_pcm(samples: _Floats) -> bytes:

@@ -37,7 +37,8 @@ class TransportStats:
     """One call's packets, or messages, since it began.
 
     `dropped` counts those that were not heard, by reason. `lost` never came, `late` came after their turn to
-    be heard, `concealed` is the number of 20 ms frames made up for either.
+    be heard, `concealed` is the number of 20 ms frames made up for either. `jitter_ms` (RFC 3550 A.8), the
+    `delay_ms` that the jitter buffer adds and its `target_ms` are those of now, and of RTP only.
     """
 
     packets_in: int = 0
@@ -47,6 +48,8 @@ class TransportStats:
     duplicates: int = 0
     concealed: int = 0
     jitter_ms: float = 0.0
+    delay_ms: float = 0.0
+    target_ms: float = 0.0
     dropped: Mapping[str, int] = field(default_factory=dict)
     send_errors: int = 0
     receive_errors: int = 0

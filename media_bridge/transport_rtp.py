@@ -103,6 +103,8 @@ class RtpTransport:
             duplicates=source.verdicts.get(Verdict.DUPLICATE, 0) + jitter.duplicate,
             concealed=self._concealed,
             jitter_ms=source.jitter_ms,
+            delay_ms=jitter.delay_ms,
+            target_ms=jitter.target_ms,
             dropped={why: count for why, count in dropped.items() if count},
             send_errors=sock.send_errors,
             receive_errors=sock.receive_errors,

@@ -21,3 +21,6 @@ lock_peer() { # a peer of the benchmarks, in an environment of its own
 }
 lock_peer asterisk-ai-voice-agent
 lock_peer pipecat
+# the tool of `make audit`, in an environment of its own
+echo 'pip-audit>=2.9' | uv pip compile - --universal --python-version 3.11 --generate-hashes --quiet \
+    --no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file requirements/audit.txt

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,7 @@ from stasis_app.ari.stream import Connected
 from stasis_app.call import Call
 from stasis_app.metrics import Metrics
 from stasis_app.phrases import PhraseBook
+from stasis_app.record import CallRecord
 from stasis_app.settings import AriSettings, CallSettings, Profile, WebSettings
 from stasis_app.switchboard import Switchboard
 from stasis_app.transcript import Transcript
@@ -110,7 +111,7 @@ class Application:
         metrics = self._board.metrics
         metrics.calls.inc()
         log.info("call %s begins", call.call_id)
-        cause = "defect"
+        cause, began = "defect", time.monotonic()
         timer = asyncio.get_running_loop().call_later(self._setup.calls.max_call_s, call.end_politely)
         try:
             cause = await call.run()
@@ -122,7 +123,8 @@ class Application:
             timer.cancel()
             metrics.calls.dec()
             metrics.calls_ended.labels(cause).inc()
-            log.info("call %s ended: %s", call.call_id, cause)
+            record = CallRecord(call.call_id, cause, time.monotonic() - began, call.sound)
+            log.info("%s", record, extra=record.fields())
             del self._running.calls[channel_id]
             if not self._running.calls:
                 self._idle.set()
@@ -183,14 +185,13 @@ def _profile_name(args: tuple[str, ...]) -> str:
     return named[0] if named else "default"
 
 
-async def run(setup: Setup, stop: asyncio.Event, started: Callable[[], None] = lambda: None) -> None:
+async def run(setup: Setup, stop: asyncio.Event) -> None:
     """Take calls until `stop` is set (then drain), or until Asterisk refuses us for good.
 
     Raises AriFailure, MediaError (addresses, no port), WebPortError.
     """
     check_addresses(setup.media, setup.ari.url, [profile.media for profile in setup.profiles.values()])
     async with _application(setup) as (application, link):
-        started()
         # events come until the last call has ended: a drain hears hang-ups like any other time
         events = asyncio.ensure_future(link.run())
         try:

@@ -23,6 +23,7 @@ from stasis_app.keys import Keys
 from stasis_app.legs import external_leg
 from stasis_app.passages import Passages
 from stasis_app.read_ahead import ReadAhead, Reading
+from stasis_app.record import Sound
 from stasis_app.settings import Profile
 from stasis_app.switchboard import Switchboard
 from stasis_app.turn import Parts
@@ -52,6 +53,7 @@ class Call:
 
     def __init__(self, start: StasisStart, call_id: str, profile: Profile, board: Switchboard) -> None:
         self.call_id = call_id
+        self.sound: Sound | None = None
         self._start = start
         self._profile = profile
         self._board = board
@@ -82,9 +84,13 @@ class Call:
         link = self._board.link
         try:
             async with AsyncExitStack() as stack:
+                # before anything is built: what is undone first is the leg, then the caller goes on
+                stack.push_async_exit(self._leave_nobody_behind)
                 session = await stack.enter_async_context(
                     self._board.plane.open(self.call_id, self._on_media, override=self._profile.media)
                 )
+                self._offer = session.offer
+                stack.callback(self._count, session)
                 self._session = session
                 stack.callback(self._stop_timers)
                 inbox = stack.enter_context(link.hub.subscribe(self._start.channel.id))
@@ -98,13 +104,10 @@ class Call:
                         session.connect,
                     )
                 )
-                self._offer = session.offer
-                stack.push_async_exit(self._leave_nobody_behind)
                 async with asyncio.TaskGroup() as group:
                     caller = group.create_task(self._watch_caller(inbox, session))
                     await self._converse(session, group)
                     caller.cancel()
-                self._count(session)
         except LegFailed as error:
             if error.caller_gone:
                 return "caller_hung_up"
@@ -122,7 +125,8 @@ class Call:
     ) -> None:
         """When the process ends at once the caller goes on in the dialplan, not on a dead line."""
         if kind is not None and issubclass(kind, asyncio.CancelledError):
-            await self._board.hand_back(self._start.channel.id, "draining")
+            begun = self._state.phase is not Phase.CONNECTING
+            await self._board.hand_back(self._start.channel.id, "stopped" if begun else "draining")
 
     async def _watch_caller(self, inbox: Subscription, session: MediaSession) -> None:
         async for event in inbox:
@@ -303,7 +307,7 @@ class Call:
             meant = utterance.voiced_ms >= _WORDS_MS
         else:
             heard = parts.media.heard() if over is Phase.SPEAKING else None
-            meant = is_meant(said.text, heard, said.avg_logprob)
+            meant = is_meant(said.text, heard, said.avg_logprob, self._profile.language)
         self.post(talk.InterruptionJudged(number, utterance, meant))
 
     # --- timers and the end ---
@@ -351,9 +355,8 @@ class Call:
             log.warning("call %s: could not hang up: %s", self.call_id, error)
 
     def _count(self, session: MediaSession) -> None:
-        stats = session.stats()
-        for kind in ("packets_in", "packets_out", "lost", "late", "concealed", "underruns"):
-            self._board.metrics.rtp.labels(kind).inc(getattr(stats, kind))
+        self.sound = Sound.of(session.offer.medium.transport, session.stats())
+        self._board.metrics.observe_sound(self.sound)
 
 
 def _obey_caller(command: talk.Keep | talk.AnswerDigits | talk.KeepDigits, turns: Turns) -> None:

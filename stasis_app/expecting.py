@@ -27,7 +27,7 @@ def expecting(history: History, profile: Profile) -> Expected | None:
     """
     if profile.expect and not history.caller_has_spoken:
         return Expected.parse(profile.expect)
-    if not _is_english(profile.language):
+    if not is_english(profile.language):
         return None
     return asked_for(history.last_answer().removesuffix(CUT_MARK))
 
@@ -47,12 +47,13 @@ def asked_for(answer: str) -> Expected | None:
 
 def keyed_text(digits: str, expected: Expected | None, language: str | None) -> str:
     """What the language model is told of the keys the caller has pressed."""
-    if (expected is not None and expected.kind == "digits") or not _is_english(language):
+    if (expected is not None and expected.kind == "digits") or not is_english(language):
         return digits
     return f"I pressed {' '.join(digits)} on my phone."
 
 
-def _is_english(language: str | None) -> bool:
+def is_english(language: str | None) -> bool:
+    """True for a language that is not given, too."""
     return language is None or language.lower().startswith("en")
 
 

@@ -1,7 +1,7 @@
 """Whether speech over the bot wants the turn, by its words and by what the bot was saying. Pure; English first."""
 
 from media_bridge.heard import Heard, HeardSentence
-from stasis_app.expecting import asked_for
+from stasis_app.expecting import asked_for, is_english
 from stasis_app.intents import words
 
 _YES = frozenset("yes yeah yep yup sure of course please exactly".split())
@@ -21,7 +21,9 @@ _STILL_OPEN_S = 1.5
 """A question is still being answered while no more than this has been heard of what the bot said after it."""
 
 
-def is_meant(text: str, heard: Heard | None, confidence: float | None = None) -> bool:
+def is_meant(
+    text: str, heard: Heard | None, confidence: float | None = None, language: str | None = None
+) -> bool:
     """True when these words want the turn; False for sounds of listening, and for no words at all.
 
     `heard`: what the bot was heard saying; None when it was not speaking. "Okay" while it tells something is a sound of
@@ -41,9 +43,17 @@ def is_meant(text: str, heard: Heard | None, confidence: float | None = None) ->
         return False
     if not _YES.isdisjoint(said):
         return True
-    expected = asked_for(question.text)
-    answerable = expected is not None and expected.kind == "yes_no"
-    return answerable and _half_heard(question) and not _AGREEING.isdisjoint(said)
+    return (
+        _takes_yes_or_no(question.text, language) and _half_heard(question) and not _AGREEING.isdisjoint(said)
+    )
+
+
+def _takes_yes_or_no(question: str, language: str | None) -> bool:
+    """Questions in another language than English are not understood: any may be one."""
+    if not is_english(language):
+        return True
+    expected = asked_for(question)
+    return expected is not None and expected.kind == "yes_no"
 
 
 def _open_question(heard: Heard) -> HeardSentence | None:

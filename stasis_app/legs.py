@@ -17,6 +17,7 @@ from .ari.events import ENDINGS, StasisStart
 from .ari.hub import EventHub, Subscription
 from .ari.names import LegNames
 from .ari.rest import Ari
+from .to_its_end import to_its_end
 
 STASIS_START_S = 2.0
 """How long the leg's own StasisStart may take after Asterisk has made it; a few milliseconds are usual."""
@@ -160,7 +161,7 @@ async def _leg_undone_at_exit(hub: EventHub, call_id: str) -> AsyncIterator[list
                 yield begun
                 doubtful = False
             finally:
-                await _to_its_end(_undo(call_id, begun))
+                await to_its_end(_undo(call_id, begun))
     finally:
         if doubtful:
             # a request that failed may still take effect in Asterisk, after its undoing
@@ -177,17 +178,3 @@ async def _undo(call_id: str, begun: list[Undo]) -> None:
                     log.warning("call %s: left behind until the next look: %s", call_id, error)
     except TimeoutError:
         log.warning("call %s: left behind until the next look: no end within %g s", call_id, UNDO_S)
-
-
-async def _to_its_end(work: Coroutine[object, object, None]) -> None:
-    """Run `work`, which bounds itself, to its end; a cancellation meanwhile is raised afterwards."""
-    task = asyncio.create_task(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    task.result()
-    if cancelled is not None:
-        raise cancelled

@@ -4,6 +4,16 @@ from dataclasses import dataclass, fields
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from stasis_app.record import Sound
+
+_COUNTED = (
+    *("packets_in", "packets_out", "lost", "late", "duplicates", "concealed", "underruns"),
+    *("send_errors", "receive_errors"),
+)
+# G.107 annex B: below 2.58 nearly all are dissatisfied, 3.10 many, 3.60 some, 4.03 all satisfied, 4.34 very
+_MOS = (1.5, 2.0, 2.58, 3.1, 3.6, 3.8, 4.03, 4.2, 4.34, 4.5)
+_LOSS = (0.0, 0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5)
+_JITTER_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2)
 _SECONDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 
 
@@ -71,6 +81,30 @@ class Metrics:
         self.rtp = Counter(
             "voicebot_rtp", "RTP packets of ended calls, by what became of them.", ["kind"], registry=registry
         )
+        self.rtp_dropped = Counter(
+            "voicebot_rtp_dropped",
+            "Datagrams of ended calls that were not heard, by reason.",
+            ["why"],
+            registry=registry,
+        )
+        self.mos = Histogram(
+            "voicebot_call_mos",
+            "Estimated mean opinion score (G.107) of the callers' sound, one value a call.",
+            buckets=_MOS,
+            registry=registry,
+        )
+        self.loss = Histogram(
+            "voicebot_call_loss_ratio",
+            "Share of a caller's sound that never came or came too late, one value a call.",
+            buckets=_LOSS,
+            registry=registry,
+        )
+        self.jitter = Histogram(
+            "voicebot_call_jitter_seconds",
+            "Interarrival jitter (RFC 3550 A.8) when the call ended, one value for each call over RTP.",
+            buckets=_JITTER_SECONDS,
+            registry=registry,
+        )
         self.ari_connected = Gauge(
             "voicebot_ari_connected", "1 while the event socket to Asterisk is up.", registry=registry
         )
@@ -87,3 +121,16 @@ class Metrics:
     def observe(self, times: TurnTimes) -> None:
         for stage, ms in times.since_speech_end_ms().items():
             self.stage.labels(stage).observe(max(0, ms) / 1000)
+
+    def observe_sound(self, sound: Sound) -> None:
+        """The packets and the quality of a call that is over."""
+        for kind in _COUNTED:
+            self.rtp.labels(kind).inc(getattr(sound.stats, kind))
+        for why, count in sound.stats.dropped.items():
+            self.rtp_dropped.labels(why).inc(count)
+        if sound.quality is None:
+            return
+        self.mos.observe(sound.quality.mos)
+        self.loss.observe(sound.quality.loss)
+        if sound.transport == "rtp":
+            self.jitter.observe(sound.stats.jitter_ms / 1000)

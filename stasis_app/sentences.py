@@ -16,48 +16,9 @@ import re
 import unicodedata
 from typing import Final
 
+from stasis_app import sentence_words as words
 from stasis_app.speakable import spoken_characters
 from stasis_app.speakable_locale import NO_STOPS, Stops, stops
-
-# always followed by a name or number
-_TITLES: Final = frozenset(
-    "mr mrs ms prof gen sen rep gov capt cpt lt col sgt rev hon messrs mme mlle fr mt ft e.g i.e cf viz vs "
-    "approx ca incl excl esp".split()
-)
-# followed by a name, or (Drive, Street) the end of a sentence
-_TITLES_OR_STREETS: Final = frozenset({"dr", "st"})
-# end no sentence when a number comes next
-_BEFORE_NUMBER: Final = frozenset(
-    "no nos fig figs vol p pp ch sec art par ext tel apt ste rm jan feb mar apr jun jul aug sep sept oct nov "
-    "dec".split()
-)
-# may end a sentence; a capital or nothing known against it decides
-_MAYBE_ENDS: Final = frozenset(
-    "a.m p.m am pm etc inc ltd co corp jr sr ave rd blvd ln hwy sq bros dept est min max hr hrs secs mins in "
-    "ft lb lbs oz ph.d b.a m.a b.sc m.sc mon tue tues wed thu thur thurs fri sat sun u.s u.k u.s.a d.c".split()
-)
-# a capital word after an abbreviation that still belongs to the same sentence
-_GOES_ON: Final = frozenset(
-    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july "
-    "august september october november december est pst cst mst edt pdt gmt utc eastern pacific central "
-    "mountain suite apt unit floor box n s e w nw ne sw se north south east west army navy government "
-    "congress senate president dollar dollars".split()
-)
-# capital words that open a sentence and are nobody's name
-_STARTERS: Final = frozenset(
-    "i i'm i'll i've you you're your he she it it's its we we're we'll we've our they they're their the this "
-    "that that's these those there there's here here's a an my and but or so if when while because although "
-    "as what what's where where's when's who who's why how which is are am was were do does did don't can "
-    "can't could would should shall have has please no yes not now then also to for in on at with from after "
-    "before once until since just let let's thank thanks sorry sure okay ok well however unfortunately "
-    "alternatively otherwise".split()
-)
-_JOINING: Final = frozenset(
-    {"but", "so", "because", "while", "although", "which", "unless", "then", "where", "whereas"}
-)
-_LATE_JOINING: Final = frozenset(
-    {"and", "or", "if", "when", "that", "with", "for", "to", "from", "at", "on", "in"}
-)
 
 _CLOSERS: Final = "\"'”’»)]}*_`~」』）】》"
 _FINALS: Final = "!?‽؟"
@@ -232,18 +193,22 @@ def full_stop_ends(before: str, after: str, *, word_is_whole: bool, stops: Stops
     word = word.lstrip("\"'“‘([{*_`~«").rstrip(".")
     lower = word.lower().replace("’", "'")
     if after[:1].isdigit():
-        return not (lower in _BEFORE_NUMBER | _MAYBE_ENDS | _TITLES or _NUMBER.match(word) or len(lower) < 2)
-    if lower in _TITLES or lower in stops.abbreviations:
+        return not (
+            lower in words.BEFORE_NUMBER | words.MAYBE_ENDS | words.TITLES
+            or _NUMBER.match(word)
+            or len(lower) < 2
+        )
+    if lower in words.TITLES or lower in stops.abbreviations:
         return False
     if after[:1].islower():
         return _is_plain_word(lower)
     if stops.after_ordinal and re.fullmatch(r"\d{1,2}", lower):
         return after.rstrip(".").lower() not in stops.after_ordinal if word_is_whole else None
     if (
-        lower in _TITLES_OR_STREETS
+        lower in words.TITLES_OR_STREETS
         or len(lower) == 1
         or _LETTERS_WITH_DOTS.match(lower)
-        or lower in _MAYBE_ENDS
+        or lower in words.MAYBE_ENDS
     ):
         if not word_is_whole:
             return None
@@ -264,9 +229,11 @@ def _sounds_ended(text: str, stops: Stops) -> bool:
 
 
 def _opens_sentence(before: str, after: str) -> bool:
-    if before in _TITLES_OR_STREETS or (before not in _MAYBE_ENDS and (len(before) == 1 or "." in before)):
-        return after in _STARTERS
-    return after not in _GOES_ON
+    if before in words.TITLES_OR_STREETS or (
+        before not in words.MAYBE_ENDS and (len(before) == 1 or "." in before)
+    ):
+        return after in words.STARTERS
+    return after not in words.GOES_ON
 
 
 def _is_plain_word(word: str) -> bool:
@@ -274,9 +241,9 @@ def _is_plain_word(word: str) -> bool:
     if (
         len(word) == 1
         or "." in word
-        or word in _MAYBE_ENDS
-        or word in _TITLES_OR_STREETS
-        or word in _BEFORE_NUMBER - {"no", "sec", "art", "mar"}
+        or word in words.MAYBE_ENDS
+        or word in words.TITLES_OR_STREETS
+        or word in words.BEFORE_NUMBER - {"no", "sec", "art", "mar"}
     ):
         return False
     if _NUMBER.match(word) or not word.isascii():
@@ -290,7 +257,9 @@ def _clause_end(text: str, char: str, first_chars: int) -> int:
     if char.isspace():
         word = text[:last].rsplit(maxsplit=1)[-1].lower()
         start = last - len(word)
-        enough = first_chars if word in _JOINING else first_chars * 8 // 5 if word in {"and", "or"} else 0
+        enough = (
+            first_chars if word in words.JOINING else first_chars * 8 // 5 if word in {"and", "or"} else 0
+        )
         return start if enough and _weight(text[:start].rstrip()) >= enough else 0
     before = text[:last].rstrip()
     if _weight(before) < first_chars:
@@ -311,13 +280,13 @@ def _soft_break(text: str, limit: int, least: int) -> int:
     for at in blanks:
         if at >= least and text[at - 1] in _CLAUSES + _FINALS + ".…" and not text[at + 1 : at + 2].isdigit():
             word = text[:at].rsplit(maxsplit=1)[-1].lower().rstrip(".")
-            if word not in _TITLES | _TITLES_OR_STREETS | _BEFORE_NUMBER and len(word) > 1:
+            if word not in words.TITLES | words.TITLES_OR_STREETS | words.BEFORE_NUMBER and len(word) > 1:
                 return at
     for at in blanks:
         if (
             at >= least
             and re.match(r"\s\w+\s", text[at:])
-            and text[at + 1 :].split(maxsplit=1)[0] in _JOINING | _LATE_JOINING
+            and text[at + 1 :].split(maxsplit=1)[0] in words.JOINING | words.LATE_JOINING
         ):
             return at
     for at in range(limit, least, -1):

@@ -36,7 +36,10 @@ class AriSettings(Settings):
 class CallSettings(Settings):
     """The `calls:` part of voicebot.yaml."""
 
-    max_calls: int = Field(20, ge=1, description="More calls than this go back to the dialplan.")
+    processes: int = Field(1, ge=1, le=64, description="Call processes side by side.")
+    max_calls: int = Field(
+        20, ge=1, description="More calls of one process than this go back to the dialplan."
+    )
     max_call_s: float = Field(1800, gt=0, description="A call longer than this is ended with a goodbye.")
     drain_s: float = Field(60, ge=0, description="On shutdown, running calls may go on this long.")
 

@@ -10,6 +10,7 @@ from stasis_app.ari.errors import AriError
 from stasis_app.ari.link import AriLink
 from stasis_app.metrics import Metrics
 from stasis_app.phrases import PhraseBook
+from stasis_app.to_its_end import to_its_end
 from stasis_app.transcript import Transcript
 
 log = logging.getLogger(__name__)
@@ -28,8 +29,14 @@ class Switchboard:
     end_waits: EndWaits
 
     async def hand_back(self, channel_id: str, reason: str) -> None:
-        """Give a call back to the dialplan, with VOICEBOT_REASON for the admin to route on."""
+        """Give a call back to the dialplan, with VOICEBOT_REASON for the admin to route on.
+
+        Once begun it is done, also when the process is told to end meanwhile: the caller stays on no dead line.
+        """
         self.metrics.calls_refused.labels(reason).inc()
+        await to_its_end(self._hand_back(channel_id, reason))
+
+    async def _hand_back(self, channel_id: str, reason: str) -> None:
         try:
             await self.link.ari.set_variable(channel_id, "VOICEBOT_REASON", reason)
             await self.link.ari.continue_in_dialplan(channel_id)

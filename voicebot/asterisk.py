@@ -55,6 +55,7 @@ class AsteriskProcess:
         http_port: int = 8088,
         rtp_start: int = 10000,
         rtp_end: int = 19998,
+        bot_processes: int = 1,
         conf_dir: Path = CONF_DIR,
     ) -> None:
         self.version = install.version
@@ -64,6 +65,7 @@ class AsteriskProcess:
         self.sip_port = sip_port
         self.http_port = http_port
         self.rtp_ports = (rtp_start, rtp_end)
+        self.bot_processes = bot_processes
         self._install = install
         self._conf_dir = conf_dir
         self._local = self._local_files()
@@ -156,6 +158,7 @@ class AsteriskProcess:
             )
         return {
             "ari.conf": f"[{self.ari_user}](voicebot-user)\npassword = {password}\n",
+            "extensions.conf": f"VOICEBOT_PROCESSES = {self.bot_processes}\n",
             "http.conf": f"bindaddr = {HTTP_HOST}\nbindport = {self.http_port}\n",
             "pjsip.conf": f"bind = {self.sip_host}:{self.sip_port}\n",
             "rtp.conf": f"rtpstart = {start}\nrtpend = {end}\n",

@@ -52,6 +52,6 @@ async def call_state(http: aiohttp.ClientSession, base_url: str) -> State:
 def _parts(raw: bytes) -> dict[str, object]:
     try:
         parts = json.loads(raw)["parts"]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, RecursionError, TypeError, KeyError):
         return {}
     return parts if isinstance(parts, dict) else {}

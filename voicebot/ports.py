@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from voicebot.config import Config, transports_in_use, worker_parts
+from voicebot.config.processes import own_ports
 from voicebot.errors import PortTakenError
 
 
@@ -22,12 +23,15 @@ class Listener:
 def listeners(config: Config) -> list[Listener]:
     """Every fixed port `voicebot up` opens on this machine."""
     asterisk, media, web = config.asterisk, config.media, config.web
-    found = [Listener("web.port", web.host, web.port)]
+    found = [Listener("web.port", web.host, port) for port in own_ports(config, web.port)]
     if asterisk.start:
         found.append(Listener("asterisk.sip_port", asterisk.sip_host, asterisk.sip_port, udp=True))
         found.append(Listener("asterisk.http_port", "127.0.0.1", asterisk.http_port))
     if "audiosocket" in transports_in_use(config):
-        found.append(Listener("media.audiosocket_port", media.bind_host, media.audiosocket_port))
+        found += [
+            Listener("media.audiosocket_port", media.bind_host, port)
+            for port in own_ports(config, media.audiosocket_port)
+        ]
     found += [
         Listener(f"workers.{name}.port", worker.host, worker.port)
         for name, worker in worker_parts(config).items()

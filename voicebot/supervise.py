@@ -8,11 +8,11 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from voicebot.child import guarded
 from voicebot.errors import PartError
@@ -42,14 +42,19 @@ class Backoff:
 
 @dataclass(frozen=True)
 class Child:
-    """A command to keep running. `env` comes on top of our own; all it prints goes to `log_path`."""
+    """A command to keep running. `env` comes on top of our own.
+
+    All it prints goes to `log_path`, or where ours goes if there is none. After SIGTERM it has `grace_s` for a clean
+    end; in a hurry it gets a second one and has `quick_end_s` left.
+    """
 
     name: str
     command: Sequence[str]
-    log_path: Path
+    log_path: Path | None
     env: Mapping[str, str] = field(default_factory=dict)
     nice: int = 0
-    grace_s: float = 10.0  # how long it may take to end after SIGTERM
+    grace_s: float = 10.0
+    quick_end_s: float = 0.0
 
 
 class Part:
@@ -97,9 +102,7 @@ class Part:
             self.restarts += 1
 
     async def _run_once(self) -> int:
-        self.child.log_path.parent.mkdir(parents=True, exist_ok=True)
-        with self.child.log_path.open("ab") as output:
-            self._log_start = output.tell()
+        with self._output() as output:
             process = await asyncio.create_subprocess_exec(
                 *guarded(self.child.command),
                 stdin=asyncio.subprocess.DEVNULL,
@@ -117,19 +120,39 @@ class Part:
             await self._end(process)
             self._process = None
 
+    @contextlib.contextmanager
+    def _output(self) -> Iterator[IO[bytes] | None]:
+        path = self.child.log_path
+        if path is None:
+            yield None
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as output:
+            self._log_start = output.tell()
+            yield output
+
     async def _end(self, process: asyncio.subprocess.Process) -> None:
         if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.terminate()
-            clean_end = {asyncio.ensure_future(process.wait()), asyncio.ensure_future(self._hurry.wait())}
-            await asyncio.wait(clean_end, timeout=self.child.grace_s, return_when=asyncio.FIRST_COMPLETED)
-            _cancel(clean_end)
+            ended, hurry = (
+                asyncio.ensure_future(process.wait()),
+                asyncio.ensure_future(self._hurry.wait()),
+            )
+            _signal(process)
+            await asyncio.wait(
+                {ended, hurry}, timeout=self.child.grace_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            if self._hurry.is_set() and not ended.done() and self.child.quick_end_s:
+                _signal(process)
+                await asyncio.wait({ended}, timeout=self.child.quick_end_s)
+            _cancel((ended, hurry))
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # it, or what it has left in its session
         await process.wait()
 
     def _last_lines(self) -> str:
         """The end of what it printed since its last start, indented, with the name of the file."""
+        if self.child.log_path is None:  # whoever reads this has seen it
+            return ""
         with self.child.log_path.open("rb") as log:
             size = log.seek(0, os.SEEK_END)
             log.seek(max(self._log_start, size - _TAIL_BYTES))
@@ -155,6 +178,11 @@ async def supervised(
         tasks = [group.create_task(part.keep_running(), name=part.child.name) for part in parts]
         stack.callback(_cancel, tasks)
         yield parts
+
+
+def _signal(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
 
 
 def _cancel(tasks: Iterable[asyncio.Future[Any]]) -> None:

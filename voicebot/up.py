@@ -14,7 +14,9 @@ from gpu_workers.client import worker_session
 from voicebot import health
 from voicebot.addresses import sip_address, web_url
 from voicebot.asterisk import AsteriskProcess, find_or_fetch
-from voicebot.config import PASSWORD_VARIABLE, Config, cache_dir, worker_parts
+from voicebot.call_process import call_children
+from voicebot.config import Config, cache_dir, worker_parts
+from voicebot.config.processes import parts_of
 from voicebot.errors import PartError
 from voicebot.fetch_child import fetch_missing
 from voicebot.health import State
@@ -30,7 +32,6 @@ _WATCH_S = 2.0
 _SAY_EVERY_S = 10.0
 _START_S = 900.0  # a large model on a slow disk
 _ELSEWHERE_S = 10.0  # how long to wait for what runs elsewhere
-_GOODBYE_S = 20.0  # what a draining call process needs beyond calls.drain_s
 
 
 @dataclass
@@ -49,7 +50,8 @@ class System:
             probes: dict[str, Awaitable[State]] = {
                 name: health.worker_state(http, worker) for name, worker in worker_parts(self.config).items()
             }
-            probes["calls"] = health.call_state(http, web_url(self.config))
+            for name, share in parts_of(self.config).items():
+                probes[name] = health.call_state(http, web_url(share))
             answers = await asyncio.gather(*probes.values())
         for name, state in zip(probes, answers, strict=True):
             part = self.parts.get(name)
@@ -64,7 +66,7 @@ class System:
     def table(self) -> str:
         """Each part, its device, its address, ready or why not."""
         asterisk = self.config.asterisk
-        met = "asterisk" not in self.states["calls"].why
+        met = any("asterisk" not in self.states[name].why for name in parts_of(self.config))
         theirs = (
             "Asterisk",
             "-",
@@ -82,7 +84,10 @@ class System:
             state = self.states[name]
             device = state.device if state.device != "-" else worker.device if worker.start else "-"
             rows.append((name, device, worker.base_url, _described(state)))
-        rows.append(("calls", "cpu", web_url(self.config), _described(self.states["calls"])))
+        rows += [
+            (name, "cpu", web_url(share), _described(self.states[name]))
+            for name, share in parts_of(self.config).items()
+        ]
         return table(("part", "device", "address", "state"), rows)
 
     async def watch(self, say: Say) -> None:
@@ -133,8 +138,14 @@ async def running(
         ]
         for part in await stack.enter_async_context(supervised(workers, say, hurry)):
             system.parts[part.child.name] = part
-        call = _call_process(config, copy, password, transcript)
-        (system.parts["calls"],) = await stack.enter_async_context(supervised([call], say, hurry))
+        with_password = config.model_copy(
+            update={"ari": config.ari.model_copy(update={"password": password})}
+        )
+        calls = call_children(
+            with_password, copy, transcript, lambda name: config.log.directory / f"{name}.log"
+        )
+        for part in await stack.enter_async_context(supervised(calls, say, hurry)):
+            system.parts[part.child.name] = part
         await _until_ready(system, say)
         yield system
 
@@ -155,6 +166,7 @@ async def _asterisk(config: Config, password: SecretStr, say: Say) -> AsyncItera
             http_port=settings.http_port,
             rtp_start=settings.rtp_start,
             rtp_end=settings.rtp_end,
+            bot_processes=config.calls.processes,
         )
 
     async with kept_asterisk(make, say):
@@ -165,19 +177,6 @@ async def _asterisk(config: Config, password: SecretStr, say: Say) -> AsyncItera
 def _worker(name: str, config_file: Path, log_directory: Path) -> Child:
     command = (sys.executable, "-m", "voicebot", "worker", name, "-c", str(config_file))
     return Child(name, command, log_directory / f"{name}.log", nice=_NICE[name])
-
-
-def _call_process(config: Config, config_file: Path, password: SecretStr, transcript: Path | None) -> Child:
-    command = [sys.executable, "-m", "voicebot", "run", "-c", str(config_file)]
-    if transcript:
-        command += ["--transcript-file", str(transcript)]
-    return Child(
-        "calls",
-        command,
-        config.log.directory / "calls.log",
-        env={PASSWORD_VARIABLE: password.get_secret_value()},
-        grace_s=config.calls.drain_s + _GOODBYE_S,
-    )
 
 
 def _set_old_logs_aside(directory: Path) -> None:
@@ -193,6 +192,7 @@ async def _until_ready(system: System, say: Say) -> None:
     began = here_since = loop.time()
     next_word = began + _SAY_EVERY_S
     ready: set[str] = set()
+    calls = parts_of(system.config)
     while True:
         await system.refresh()
         now = loop.time()
@@ -203,7 +203,7 @@ async def _until_ready(system: System, say: Say) -> None:
         waiting = {name: state for name, state in system.states.items() if not state.ready}
         if not waiting:
             return
-        if any(name in system.parts and name != "calls" for name in waiting):
+        if any(name in system.parts and name not in calls for name in waiting):
             here_since = now
         elsewhere = not system.config.asterisk.start or any(name not in system.parts for name in waiting)
         if elsewhere and now - here_since > _ELSEWHERE_S:
@@ -238,7 +238,8 @@ def how_to_call(config: Config) -> str:
     lines = [
         (
             "Watch it:",
-            f"{web_url(config)}/ready and /metrics; one log file for each part in {config.log.directory}/",
+            f"{web_url(config)}/ready and /metrics{_further(config)}; one log file for each part in"
+            f" {config.log.directory}/",
         ),
         ("Stop it:", "Ctrl-C"),
     ]
@@ -255,7 +256,13 @@ def how_to_call(config: Config) -> str:
             0,
             (
                 "Call it:",
-                f"the extension of your dialplan that runs Stasis({config.ari.app},profile=default)",
+                f"the extension of your dialplan that gives its calls to {config.ari.app}, as 1000 does",
             ),
         )
     return "\n".join(f"{label:<10}{text}" for label, text in lines)
+
+
+def _further(config: Config) -> str:
+    """The other ports of the call processes, if there are any."""
+    last = config.web.port + config.calls.processes - 1
+    return "" if last == config.web.port else f" (and up to port {last}, one for each call process)"

@@ -26,9 +26,10 @@ seconds. A subject that is stuck is killed.
 
 import asyncio
 import json
+import os
 import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ class Lines:
 
 @asynccontextmanager
 async def started(name: str, command: Sequence[str], cwd: Path | None = None) -> AsyncIterator[Lines]:
-    """The process, which is gone on leaving. Its group gets the signal, so that no child of it stays."""
+    """The process, which is gone on leaving; if it has to be killed, so are its children."""
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=cwd,
@@ -98,7 +99,9 @@ async def started(name: str, command: Sequence[str], cwd: Path | None = None) ->
             raise SubjectError(f"{name} ended with status {status}")
     finally:
         if process.returncode is None:
-            process.send_signal(signal.SIGKILL)
+            # it may have ended just now
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
 
 

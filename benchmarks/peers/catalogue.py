@@ -5,7 +5,7 @@
             python = environment(peer.packages, peer.pythons, say)
         except PeerMissingError as error:
             ...                     # str(error) goes into the table in place of figures
-        subject = peer.command(python)      # keeps to the seam of benchmarks.media_load.subject
+        subject = peer.command(python)      # keeps to the seam of benchmarks.media_load.subject, and says `answered`
         callers = peer.callers              # in the place of benchmarks.media_load.callers, run with our own Python
 
 Neither peer speaks RTP, so each has callers of its own medium. What of a peer runs and what does not stands at the

@@ -13,22 +13,25 @@ of time in pieces of a second, as Asterisk paces.
 Not included: speech recognition, language model, voice, the aggregators, and (without `--turns`) the decision that a
 turn is over: pauses are those of the VAD. With `--turns` its default turn detection (Smart Turn v3 on each pause)
 decides; turns that begin would interrupt the bot, so that it would say less than the others: interruptions are ignored
-in both. Logging is off below warnings (by default it writes DEBUG lines, which cost more).
+in both. Logging is off below errors (by default it writes DEBUG lines, which cost more).
 """
 
 import argparse
 import asyncio
-import sys
+import os
 from collections import Counter
 from typing import Any
 
+# read on import; its warnings are of messages that mean nothing here
+os.environ.setdefault("LOGURU_LEVEL", "ERROR")
+
 import uvicorn
 from fastapi import FastAPI, WebSocket
-from loguru import logger
 from pipecat.audio.vad.silero import SileroVADAnalyzer
 from pipecat.frames.frames import (
     Frame,
     InputAudioRawFrame,
+    InputTransportMessageFrame,
     TTSAudioRawFrame,
     TTSStartedFrame,
     TTSStoppedFrame,
@@ -46,7 +49,7 @@ from pipecat.turns.user_turn_strategies import UserTurnStrategies, default_user_
 from pipecat.workers.runner import WorkerRunner
 from pipecat_asterisk import AsteriskWebsocketTransport
 
-from benchmarks.peers.seam import VOICE_RATE, Seam, talk, voice
+from benchmarks.peers.seam import VOICE_RATE, Answered, Seam, talk, voice
 
 RATE = 8000
 _PIECE_BYTES = VOICE_RATE // 10 * 2
@@ -56,11 +59,11 @@ _PIECE_EVERY_S = 0.02
 class Bot(FrameProcessor):
     """In the place of recognition, model and voice: counts what comes, says sentences."""
 
-    def __init__(self, number: int, sentences: list[bytes], counts: "Counter[str]", *, turns: bool) -> None:
+    def __init__(self, number: int, calls: "Calls", *, turns: bool) -> None:
         super().__init__()
         self._number = number
-        self._sentences = sentences
-        self._counts = counts
+        self._calls = calls
+        self._counts = calls.counts
         self._utterance_end = UserStoppedSpeakingFrame if turns else VADUserStoppedSpeakingFrame
 
     async def process_frame(self, frame: Frame, direction: FrameDirection) -> None:
@@ -69,10 +72,13 @@ class Bot(FrameProcessor):
             self._counts["heard"] += 1
         elif isinstance(frame, self._utterance_end) and direction is FrameDirection.DOWNSTREAM:
             self._counts["utterances"] += 1
+        elif isinstance(frame, InputTransportMessageFrame) and direction is FrameDirection.DOWNSTREAM:
+            # MEDIA_START has come through the pipeline
+            await self._calls.answered.add()
         await self.push_frame(frame, direction)
 
     async def talk(self) -> None:
-        await talk(self._number, self._sentences, self._say)
+        await talk(self._number, self._calls.voice, self._say)
 
     async def _say(self, said: bytes) -> None:
         context = f"sentence of call {self._number}"
@@ -104,14 +110,15 @@ class Calls:
 
     def __init__(self, *, turns: bool) -> None:
         self._turns = turns
-        self._voice = voice()
+        self.voice = voice()
         self.counts: Counter[str] = Counter()
+        self.answered = Answered()
         # what is loaded once in a process anyway is loaded before the first call
         SileroVADAnalyzer(sample_rate=RATE)
 
     async def serve(self, number: int, websocket: WebSocket) -> None:
         transport = AsteriskWebsocketTransport(websocket=websocket)
-        bot = Bot(number, self._voice, self.counts, turns=self._turns)
+        bot = Bot(number, self, turns=self._turns)
         steps: list[Any] = [transport.input(), VADProcessor(vad_analyzer=SileroVADAnalyzer())]
         if self._turns:
             steps.append(turn_processor())
@@ -157,14 +164,14 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", action="store_true", help="with its default end-of-turn decision")
     chosen = parser.parse_args()
-    logger.remove()
-    logger.add(sys.stderr, level="WARNING")
     seam = await Seam.opened()
     calls = Calls(turns=chosen.turns)
     port, _server = await serve(application(calls))
     seam.tell({"ready": True})
     count = (await seam.hear("open"))["open"]
     seam.tell({"listening": [["127.0.0.1", port]] * count})
+    await calls.answered.wait(count)
+    seam.tell({"answered": count})
     await seam.hear("close")
     seam.close(calls.counts)
 

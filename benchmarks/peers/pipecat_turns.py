@@ -26,6 +26,7 @@ them the event loop's clock stand still while a frame of 20 ms is worked on and 
 
 import asyncio
 import json
+import os
 import sys
 import time
 import wave
@@ -60,8 +61,8 @@ class Clock:
 CLOCK = Clock()
 # before anything takes the real functions by name
 CLOCK.rule()
+os.environ.setdefault("LOGURU_LEVEL", "WARNING")
 
-from loguru import logger  # noqa: E402
 from pipecat.audio.vad.silero import SileroVADAnalyzer  # noqa: E402
 from pipecat.audio.vad.vad_controller import VADController  # noqa: E402
 from pipecat.clocks.system_clock import SystemClock  # noqa: E402
@@ -207,8 +208,6 @@ def frames(path: Path, lead_ms: int, tail_ms: int) -> Iterator[bytes]:
 
 async def main() -> None:
     request = json.load(sys.stdin)
-    logger.remove()
-    logger.add(sys.stderr, level="WARNING")
     lead_ms = request.get("lead_ms", 2000) // FRAME_MS * FRAME_MS
     model = Model()
     decided = {}

@@ -2,7 +2,8 @@
 
 Standard library only, and Python 3.11: a peer's environment has nothing of ours. `Bot` is what the bot of every
 subject says: the sentences of benchmarks/speech for 40 % of the time, each call at its own times, as a voice worker
-sends it (22.05 kHz, made at once).
+sends it (22.05 kHz, made at once). One line is in addition: `{"answered": N}` when the callers have dialled and all
+calls are set up, so that what this takes is not measured.
 """
 
 import asyncio
@@ -25,6 +26,23 @@ _SPEECH_RATE = 8000
 _FIRST_S = 8.0
 
 Say = Callable[[bytes], Awaitable[None]]
+
+
+class Answered:
+    """Waits until so many calls are set up."""
+
+    def __init__(self) -> None:
+        self._calls = 0
+        self._changed = asyncio.Condition()
+
+    async def add(self) -> None:
+        async with self._changed:
+            self._calls += 1
+            self._changed.notify_all()
+
+    async def wait(self, count: int) -> None:
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._calls >= count)
 
 
 class Seam:

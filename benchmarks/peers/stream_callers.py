@@ -3,7 +3,8 @@
     python -m benchmarks.peers.stream_callers audiosocket|websocket
 
 The same lines of JSON, the same conversation from the same places, 20 ms of 8 kHz a message at the same times; the
-part of Asterisk is played here. `listening` holds no real addresses: the callers connect. Differences in `sent`:
+part of Asterisk is played here. `listening` holds no real addresses: on `{"call": [...]}`, before `send_to`, the
+callers connect and write `called`. Differences in `sent`:
 
 * `gap_ms` is of the times between two arrivals within a sentence (a silence of the bot is no packets), and None over
   websocket, where the bot sends ahead of time in pieces of any length;
@@ -192,8 +193,9 @@ def main() -> None:
     _say({"ready": True})
     callers = StreamCallers(MEDIA[name], count := _hear()["streams"])
     _say({"listening": [("127.0.0.1", 0)] * count})
+    callers.call(_hear()["call"])
+    _say({"called": count})
     order = _hear()
-    callers.call(order["send_to"])
     since = time.time() + order["skip"]
     lateness = callers.talk(order["seconds"])
     callers.read_until(time.monotonic() + 0.1)

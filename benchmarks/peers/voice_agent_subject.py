@@ -29,7 +29,7 @@ from uuid import UUID
 
 import yaml
 
-from benchmarks.peers.seam import VOICE_RATE, Seam, talk, voice
+from benchmarks.peers.seam import VOICE_RATE, Answered, Seam, talk, voice
 
 # read on import
 os.environ.setdefault("AI_AGENT_LOG", "WARNING")
@@ -89,6 +89,8 @@ class Model(llm.LLM):
 class ScheduledCall(agent.Call):
     """A call whose bot speaks at the benchmark's times."""
 
+    answered: ClassVar[Answered] = Answered()
+
     async def _reader_loop(self, interrupt_enabled: bool, max_secs: int) -> None:
         sentences = RecordedVoice.sentences
         number = UUID(self.uuid).int - 1
@@ -96,6 +98,7 @@ class ScheduledCall(agent.Call):
         async def say(said: bytes) -> None:
             await self.say(str(sentences.index(said)))
 
+        await self.answered.add()
         talking = asyncio.create_task(talk(number, sentences, say))
         try:
             await super()._reader_loop(interrupt_enabled, max_secs)
@@ -160,6 +163,8 @@ async def main() -> None:
         for number in range(count):
             await asyncio.to_thread(register, register_port, number)
         seam.tell({"listening": [[HOST, audio_port]] * count})
+        await ScheduledCall.answered.wait(count)
+        seam.tell({"answered": count})
         await seam.hear("close")
         server.cancel()
     seam.close(Recogniser.counts)

@@ -3,11 +3,11 @@
 Pure; source: the OpenAI API reference, "Chat completions, streaming".
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from gpu_workers.client.answer import AnswerError, json_object
 from gpu_workers.errors import WorkerError
 
 _MAX_CALLS: Final = 32
@@ -65,7 +65,10 @@ class ChatDeltas:
         if data.strip() == "[DONE]":
             self.done = True
             return []
-        event = _json_object(data)
+        try:
+            event = json_object(data)
+        except AnswerError as error:
+            raise WorkerError(f"the answer stream holds an event that is {error}", retryable=True) from error
         if "error" in event or event.get("object") == "error":
             raise _error(event)
         choices = event.get("choices")
@@ -123,16 +126,6 @@ class _OpenCall:
 def _text(said: Mapping[str, Any], name: str) -> str:
     value = said.get(name)
     return value if isinstance(value, str) else ""
-
-
-def _json_object(data: str) -> Mapping[str, Any]:
-    try:
-        event = json.loads(data)
-    except ValueError as error:
-        raise WorkerError("the answer stream holds an event that is not JSON", retryable=True) from error
-    if not isinstance(event, Mapping):
-        raise WorkerError("the answer stream holds an event that is not a JSON object", retryable=True)
-    return event
 
 
 def _error(event: Mapping[str, Any]) -> WorkerError:

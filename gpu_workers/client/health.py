@@ -1,12 +1,13 @@
 """Whether a worker is ready: ours, vLLM's bare status, or llama.cpp's small JSON."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import aiohttp
 from pydantic import SecretStr
+
+from gpu_workers.client.answer import AnswerError, json_object
 
 _MAX_BYTES: Final = 16 * 1024
 
@@ -58,7 +59,6 @@ def _text(value: object) -> str | None:
 
 def _json_object(body: bytes) -> Mapping[str, Any]:
     try:
-        said = json.loads(body)
-    except ValueError:
+        return json_object(body)
+    except AnswerError:
         return {}
-    return said if isinstance(said, Mapping) else {}

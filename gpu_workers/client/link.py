@@ -1,7 +1,6 @@
 """The way to the replicas of one worker: connections, limits, one retry, and errors that name whose fault it was."""
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import aiohttp
 from pydantic import SecretStr
 from yarl import URL
 
+from gpu_workers.client.answer import AnswerError, json_object
 from gpu_workers.client.replicas import Replicas
 from gpu_workers.errors import WorkerError
 
@@ -175,12 +175,9 @@ class Exchange:
             if len(body) > MAX_ANSWER_BYTES:
                 raise self.error(f"the answer is longer than {MAX_ANSWER_BYTES} bytes", retryable=False)
         try:
-            answer = json.loads(body)
-        except ValueError as error:
-            raise self.error("the answer is not JSON", retryable=True) from error
-        if not isinstance(answer, Mapping):
-            raise self.error("the answer is not a JSON object", retryable=True)
-        return answer
+            return json_object(bytes(body))
+        except AnswerError as error:
+            raise self.error(f"the answer is {error}", retryable=True) from error
 
     def close(self) -> None:
         """Closes the connection where the answer was not read to its end: the worker sees it at once and stops."""
@@ -242,10 +239,10 @@ def _checked(name: str, url: str) -> str:
 def _message(body: bytes) -> str:
     """The message of an OpenAI error; nothing else of the body, which may repeat what was sent."""
     try:
-        answer = json.loads(body)
-    except ValueError:
+        answer = json_object(body)
+    except AnswerError:
         return ""
-    error = answer.get("error", answer) if isinstance(answer, Mapping) else None
+    error = answer.get("error", answer)
     message = error.get("message") if isinstance(error, Mapping) else error
     return message[:300] if isinstance(message, str) else ""
 

@@ -125,6 +125,6 @@ def _mono(data: bytes, channels: int, bits: int) -> bytes:
     if bits == 16:
         samples = np.frombuffer(data, "<i2").astype(np.float32)
     else:
-        samples = np.nan_to_num(np.frombuffer(data, "<f4") * 32767.0)
+        samples = np.clip(np.nan_to_num(np.frombuffer(data, "<f4")), -1.0, 1.0) * np.float32(32767)
     mixed = samples.reshape(-1, channels).mean(axis=1)
     return bytes(np.clip(np.rint(mixed), -32768, 32767).astype("<i2"))

@@ -24,9 +24,7 @@ class SseParser:
     def feed(self, received: bytes) -> list[str]:
         """Raises SseError when one event is longer than 1 MiB."""
         events: list[str] = []
-        for piece in (
-            received.splitlines(keepends=True) if b"\r" in received or b"\n" in received else [received]
-        ):
+        for piece in received.splitlines(keepends=True):
             self._piece(piece, events)
         return events
 

@@ -1,5 +1,6 @@
 """Speech to text: `POST /v1/audio/transcriptions`."""
 
+import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +10,8 @@ from typing import Any, Final, Literal, Self
 import aiohttp
 from pydantic import SecretStr
 
-from gpu_workers.client.link import Exchange, Limits, WorkerLink
+from gpu_workers.client.answer import AnswerError
+from gpu_workers.client.link import Limits, WorkerLink
 
 Priority = Literal["final", "eager", "partial"]
 _PATH: Final = "/v1/audio/transcriptions"
@@ -83,7 +85,10 @@ class SttClient:
             headers["X-Deadline-Ms"] = str(deadline_ms)
         total_s = None if deadline_ms is None else deadline_ms / 1000
         async with self._link.exchange(_PATH, body=form, headers=headers, total_s=total_s) as exchange:
-            return _transcript(await exchange.whole(), len(pcm) / 2 / rate, exchange)
+            try:
+                return transcript_of(await exchange.whole(), len(pcm) / 2 / rate)
+            except AnswerError as error:
+                raise exchange.error(f"the answer {error}", retryable=False) from error
 
 
 def wav_file(pcm: bytes, rate: int) -> bytes:
@@ -95,14 +100,19 @@ def wav_file(pcm: bytes, rate: int) -> bytes:
     )  # fmt: skip
 
 
-def _transcript(answer: Mapping[str, Any], seconds: float, exchange: Exchange) -> Transcript:
+def transcript_of(answer: Mapping[str, Any], seconds: float) -> Transcript:
+    """What `answer` says of `seconds` of sound. Raises AnswerError when there is no text in it."""
     text = answer.get("text")
     if not isinstance(text, str):
-        raise exchange.error("the answer has no text", retryable=False)
-    segments = [segment for segment in answer.get("segments") or () if isinstance(segment, Mapping)]
+        raise AnswerError("has no text")
+    given = answer.get("segments")
+    segments = (
+        [segment for segment in given if isinstance(segment, Mapping)] if isinstance(given, list) else []
+    )
     language = answer.get("language")
     return Transcript(
-        text=text.strip(),
+        # a lone surrogate is legal JSON, and could be sent nowhere
+        text=text.encode(errors="replace").decode().strip(),
         language=language if isinstance(language, str) else None,
         no_speech_prob=_mean(segments, "no_speech_prob"),
         avg_logprob=_mean(segments, "avg_logprob"),
@@ -128,13 +138,11 @@ def _probability(value: object) -> float | None:
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, bool):
+    # OpenAI's own server sends duration as a string
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    if isinstance(value, int | float):
-        return float(value)
     try:
-        return (
-            float(value) if isinstance(value, str) else None
-        )  # OpenAI's own server sends duration as a string
-    except ValueError:
+        number = float(value)
+    except (ValueError, OverflowError):
         return None
+    return number if math.isfinite(number) else None

@@ -30,7 +30,11 @@ def routes(service: Service, default_language: str | None) -> APIRouter:
     """The router; `default_language` holds where a request names none (None: recognised)."""
     router = APIRouter()
 
-    @router.post("/v1/audio/transcriptions", response_model=None)
+    @router.post(
+        "/v1/audio/transcriptions",
+        response_model=None,
+        responses={200: {"content": {"text/plain": {}}, "description": "In the form asked for"}},
+    )
     async def transcriptions(
         request: Request,
         file: Annotated[UploadFile, File(description="WAV, mono, 16 bit, 8 or 16 kHz")],

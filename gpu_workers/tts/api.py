@@ -33,7 +33,11 @@ class SpeechRequest(BaseModel):
 def routes(speaker: Speaker) -> APIRouter:
     router = APIRouter()
 
-    @router.post("/v1/audio/speech", response_class=StreamingResponse)
+    @router.post(
+        "/v1/audio/speech",
+        response_class=StreamingResponse,
+        responses={200: {"content": {"audio/wav": {}, "audio/pcm": {}}, "description": "The sound"}},
+    )
     async def speech(request: Request, asked: SpeechRequest) -> StreamingResponse:
         """Mono 16-bit sound, sent while it is made, a sentence at a time."""
         voice = speaker.voice

@@ -214,7 +214,7 @@ class Ari:
             raise AriRefused(response.status, method, path, self._username)
         try:
             answer: object = json.loads(text) if text.strip() else None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             if response.ok:
                 raise AriError(response.status, method, path, "the answer is not JSON") from error
             answer = None

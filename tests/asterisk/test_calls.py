@@ -4,7 +4,7 @@ import asyncio
 import json
 import random
 import wave
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ import pytest_asyncio
 from caller_phone.phone import Phone
 from caller_phone.script import HangUp, Interrupt, Pause, Say, Step, WaitAnswer, WaitGreeting, run_script
 from media_bridge.settings import MediaOverride, MediaSettings, TransportName
+from stasis_app.ari.rest import Ari
 from stasis_app.settings import CallSettings
 from tests.support.bot import MEDIA, PROFILE, nothing_left, running_bot
 from tests.support.fake_workers import FakeWorkers, Fault, fake_workers
@@ -45,14 +46,37 @@ def number(asterisk: AsteriskProcess, extension: str = "1000") -> str:
 
 
 def own_tasks() -> int:
-    """Tasks running now, but for the fakes' kept-alive connections."""
-    return sum("RequestHandler" not in repr(task.get_coro()) for task in asyncio.all_tasks())
+    """Tasks running now, but for the fakes' kept-alive connections and what comes and goes while nobody calls."""
+    passing = ("RequestHandler", "health", "send_frame")
+    return sum(not any(name in repr(task.get_coro()) for name in passing) for task in asyncio.all_tasks())
+
+
+async def until(holds: Callable[[], bool], within_s: float = 5) -> bool:
+    """Whether it came to hold: what ends with a call may need another turn of the loop."""
+    for _ in range(int(within_s / 0.05)):
+        if holds():
+            return True
+        await asyncio.sleep(0.05)
+    return holds()
+
+
+async def hears_the_fallback(phone: Phone, asterisk: AsteriskProcess) -> bool:
+    """Call 1000; whether the dialplan speaks to the caller and hangs up."""
+    async with phone.call(number(asterisk)) as call:
+        await call.wait_for_bot_speech(10)
+        await call.wait_for_end(30)
+        return call.ended_by_far_end
 
 
 @every_transport
 async def test_a_question_is_answered(
-    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path, media: MediaSettings
+    asterisk: AsteriskProcess,
+    workers: FakeWorkers,
+    tmp_path: Path,
+    media: MediaSettings,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level("INFO", "stasis_app.application")
     workers.stt.answers = ["How much does the monthly plan cost?"]
     workers.llm.replies = ["Nineteen dollars a month. Do you want it?"]
     transcript = tmp_path / "transcript.jsonl"
@@ -66,6 +90,11 @@ async def test_a_question_is_answered(
         await nothing_left(asterisk)
         assert await bot.metric("voicebot_calls_ended_total", cause="caller_hung_up") == 1
         assert await bot.metric("voicebot_defects_total") == 0
+        assert await bot.metric("voicebot_call_mos_count") == 1
+        assert await bot.metric("voicebot_call_loss_ratio_bucket", le="0.1") == 1
+    (left,) = [record for record in caplog.records if hasattr(record, "mos")]
+    assert vars(left)["transport"] == media.transport
+    assert 3.0 < vars(left)["mos"] < 4.5
     assert talk.stopped_at is None
     assert [turn.answered for turn in talk.turns] == [True]
     assert talk.packets.missing == 0
@@ -123,7 +152,7 @@ async def test_an_interruption_stops_the_answer_and_is_answered(
     assert interrupted["bot"]
     remembered = workers.llm.requests[-1]["messages"][-2]
     assert remembered == {"role": "assistant", "content": interrupted["bot"] + " ..."}
-    assert workers.llm.running == workers.tts.running == 0
+    assert await until(lambda: workers.llm.running == workers.tts.running == 0)
 
 
 @every_transport
@@ -244,8 +273,8 @@ async def test_fifty_hang_ups_at_random_moments_leave_nothing(
         assert await bot.metric("voicebot_defects_total", fence="turn") == 0
         assert await bot.metric("voicebot_defects_total", fence="call") == 0
         assert await bot.metric("voicebot_calls_ended_total", cause="caller_hung_up") == 50
-        assert workers.stt.running == workers.llm.running == workers.tts.running == 0
-        assert own_tasks() <= tasks
+        assert await until(lambda: workers.stt.running == workers.llm.running == workers.tts.running == 0)
+        assert await until(lambda: own_tasks() <= tasks), asyncio.all_tasks()
 
 
 @every_transport
@@ -347,6 +376,94 @@ async def test_a_caller_is_not_left_on_a_dead_line_when_the_process_ends_at_once
     await nothing_left(asterisk)
 
 
+async def test_a_caller_whose_call_is_still_connecting_goes_on_in_the_dialplan(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process ends at once while Asterisk has not yet said that the call's leg is there."""
+    building = asyncio.Event()
+
+    async def never(*_: object) -> None:
+        building.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("stasis_app.legs._Build._media_started", never)
+    async with running_bot(asterisk, workers, tmp_path) as bot, Phone() as phone:
+        calling = asyncio.create_task(hears_the_fallback(phone, asterisk))
+        await building.wait()
+        bot.end_at_once()
+        await bot.ended.wait()
+        assert await calling
+    await nothing_left(asterisk)
+
+
+async def test_a_caller_refused_as_the_process_ends_goes_on_in_the_dialplan(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hand-back is under way when the process is told to end at once."""
+    begun = asyncio.Event()
+    set_variable = Ari.set_variable
+
+    async def slow(self: Ari, channel_id: str, name: str, value: str) -> None:
+        begun.set()
+        await asyncio.sleep(0.2)
+        await set_variable(self, channel_id, name, value)
+
+    monkeypatch.setattr(Ari, "set_variable", slow)
+    async with running_bot(asterisk, workers, tmp_path, profile_name="other") as bot, Phone() as phone:
+        calling = asyncio.create_task(hears_the_fallback(phone, asterisk))
+        await begun.wait()
+        bot.end_at_once()
+        await bot.ended.wait()
+        assert await calling
+    await nothing_left(asterisk)
+
+
+async def test_a_caller_on_hold_is_not_asked_whether_they_are_there(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    quick = PROFILE.model_copy(update={"no_input_s": 1.0, "no_input_prompts": 1})
+    impatient = MEDIA.model_copy(update={"media_timeout_s": 1.0})
+    async with (
+        running_bot(asterisk, workers, tmp_path, profile=quick, media=impatient) as bot,
+        Phone() as phone,
+        phone.call(number(asterisk)) as call,
+    ):
+        await call.wait_for_bot_speech(5)
+        await call.hold()
+        # nothing comes from a phone on hold: neither of the two timers may run meanwhile
+        await call.sleep(4)
+        assert await bot.metric("voicebot_turns_total", saying="still_there") == 0
+        await call.unhold()
+        await call.wait_for_bot_speech(5)
+        await call.wait_for_end(15)
+        assert call.ended_by_far_end
+        await bot.until_idle()
+        assert await bot.metric("voicebot_turns_total", saying="still_there", end="played") == 1
+        assert await bot.metric("voicebot_calls_ended_total", cause="normal") == 1
+        await nothing_left(asterisk)
+
+
+async def test_a_sentence_that_breaks_off_is_not_said_again(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    workers.stt.answers = ["How much is it?"]
+    workers.llm.replies = ["The first sentence breaks off. The second one is whole."]
+    async with (
+        running_bot(asterisk, workers, tmp_path) as bot,
+        Phone() as phone,
+        phone.call(number(asterisk)) as call,
+    ):
+        await run_script(call, [WaitGreeting()])
+        workers.tts.spoken.clear()
+        workers.tts.faults = [Fault.die(after=5)]
+        await run_script(call, [Say(QUESTION), WaitAnswer(), HangUp()])
+        await bot.until_idle()
+    assert [spoken.text for spoken in workers.tts.spoken] == [
+        "The first sentence breaks off.",
+        "The second one is whole.",
+    ]
+
+
 async def test_a_voice_that_falls_silent_in_mid_answer_is_an_apology(
     asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
 ) -> None:
@@ -368,7 +485,7 @@ async def test_a_voice_that_falls_silent_in_mid_answer_is_an_apology(
         assert await bot.metric("voicebot_turns_total", saying="apology", end="played") == 1
         await call.hang_up()
         await bot.until_idle()
-    assert workers.tts.running == 0
+    assert await until(lambda: workers.tts.running == 0)
 
 
 async def test_words_after_a_sound_of_listening_are_answered(

@@ -38,7 +38,9 @@ async def test_digits_from_the_keys_are_the_answer(
     asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
 ) -> None:
     workers.stt.choose = lambda _: "Please call me back."
-    workers.llm.replies = ["What is your phone number?", "Thank you."]
+    workers.llm.choose = lambda messages: (
+        "Thank you." if "5550123" in messages[-1]["content"] else "What is your phone number?"
+    )
     transcript = tmp_path / "transcript.jsonl"
     async with running_bot(asterisk, workers, tmp_path, transcript=transcript) as bot, Phone() as phone:
         async with phone.call(number(asterisk)) as call:

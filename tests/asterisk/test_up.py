@@ -16,7 +16,7 @@ import yaml
 
 from caller_phone.phone import Phone
 from tests.support.fake_workers import FakeWorkers, fake_workers
-from tests.support.rig import free_ports
+from tests.support.rig import free_ports, two_ports
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
@@ -159,6 +159,34 @@ async def test_parts_that_die_are_started_again(tmp_path: Path) -> None:
             running.process.send_signal(signal.SIGTERM)
             code, said = await running.rest()
             assert code == 0, said
+
+
+async def test_two_call_processes_share_the_calls(tmp_path: Path) -> None:
+    async with fake_workers() as fakes:
+        config, ports = settings(fakes)
+        ports["web"] = config["web"]["port"] = two_ports()  # type: ignore[index]
+        config["calls"] = {"drain_s": 1, "processes": 2, "max_calls": 1}
+        async with up(tmp_path, config, ports) as running, Phone() as phone:
+            await running.said("^Stop it:")
+            for name, port in (("calls", ports["web"]), ("calls-2", ports["web"] + 1)):
+                row = rf"^{name} +cpu +http://127\.0\.0\.1:{port} +ready$"
+                assert any(re.match(row, line) for line in running.lines), running.lines
+            uri = f"sip:1000@127.0.0.1:{ports['sip']}"
+            async with phone.call(uri) as first, phone.call(uri) as second:
+                for call in (first, second):
+                    await call.wait_for_bot_speech(10, since_s=call.answered_s)
+                # each has one, and no more than one
+                async with phone.call(uri) as third:
+                    await third.wait_for_end(30)
+                    assert third.cause == 17
+                assert first.is_up
+                assert second.is_up
+            running.process.send_signal(signal.SIGINT)
+            code, said = await running.rest()
+            assert code == 130, said
+            await until(lambda: not running.pids())
+    for name in ("calls", "calls-2"):
+        assert (tmp_path / "var" / "log" / f"{name}.log").exists()
 
 
 async def test_killed_it_takes_everything_along(tmp_path: Path) -> None:

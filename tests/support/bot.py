@@ -77,11 +77,14 @@ async def running_bot(
     media: MediaSettings = MEDIA,
     calls: CallSettings | None = None,
     transcript: Path | None = None,
+    ari_url: str | None = None,
 ) -> AsyncIterator[Bot]:
-    """Ready for calls on extension 1000."""
+    """Ready for calls on extension 1000. `ari_url` is another way to Asterisk's ARI."""
     web_port = free_ports(1, SOCK_STREAM)[0]
     setup = Setup(
-        ari=AriSettings(url=asterisk.ari_url, username=asterisk.ari_user, password=asterisk.ari_password),
+        ari=AriSettings(
+            url=ari_url or asterisk.ari_url, username=asterisk.ari_user, password=asterisk.ari_password
+        ),
         media=media,
         calls=calls or CallSettings(max_calls=60, drain_s=0),
         web=WebSettings(port=web_port),

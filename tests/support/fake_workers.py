@@ -274,8 +274,12 @@ class FakeTts(FakeWorker):
         headers = {"Content-Type": "audio/pcm", "X-Sample-Rate": str(self.rate)}
         return await self.stream(request, headers, self._chunks(spoken), dies_after)
 
+    def sound(self, text: str, hz: int, seconds: float) -> bytes:
+        """What is said, as pcm of `rate`."""
+        return tone(hz, seconds, self.rate)
+
     async def _chunks(self, spoken: Spoken) -> AsyncIterator[bytes]:
-        pcm = tone(spoken.hz, spoken.seconds, self.rate)
+        pcm = self.sound(spoken.text, spoken.hz, spoken.seconds)
         size = self.rate // 10 * 2
         for start in range(0, len(pcm), size):
             await asyncio.sleep(self.chunk_delay_s)
@@ -299,9 +303,9 @@ class FakeWorkers:
 
 
 @asynccontextmanager
-async def fake_workers() -> AsyncIterator[FakeWorkers]:
+async def fake_workers(tts: FakeTts | None = None) -> AsyncIterator[FakeWorkers]:
     """All three on loopback, each on a port of its own."""
-    fakes = FakeWorkers(FakeStt(), FakeLlm(), FakeTts())
+    fakes = FakeWorkers(FakeStt(), FakeLlm(), tts or FakeTts())
     async with (
         served(fakes.stt, "/v1/audio/transcriptions") as fakes.stt_url,
         served(fakes.llm, "/v1/chat/completions") as fakes.llm_url,

@@ -40,6 +40,19 @@ def free_ports(count: int, kind: socket.SocketKind = socket.SOCK_DGRAM) -> list[
             probe.close()
 
 
+def two_ports() -> int:
+    """The first of two free TCP ports in a row, below those the kernel gives away."""
+    for port in range(28_000, 30_000, 2):
+        with socket.socket() as first, socket.socket() as second:
+            try:
+                first.bind((HOST, port))
+                second.bind((HOST, port + 1))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no free port")
+
+
 def the_asterisk() -> AsteriskInstall:
     """The Asterisk tests run on; fetched into the cache the first time."""
     return find_or_fetch(default_cache_dir(), print)
@@ -50,7 +63,7 @@ def the_sipp() -> SippInstall:
     return fetch_sipp(default_cache_dir(), print)
 
 
-def private_asterisk(conf_dir: Path = CONF_DIR) -> AsteriskProcess:
+def private_asterisk(conf_dir: Path = CONF_DIR, bot_processes: int = 1) -> AsteriskProcess:
     """An Asterisk on ports of its own, to be entered: `async with private_asterisk() as asterisk`."""
     # below the ports the kernel gives away by itself; Asterisk passes over those in use
     rtp_start = random.randrange(10_000, 31_000, 2)
@@ -61,6 +74,7 @@ def private_asterisk(conf_dir: Path = CONF_DIR) -> AsteriskProcess:
         http_port=free_ports(1, socket.SOCK_STREAM)[0],
         rtp_start=rtp_start,
         rtp_end=rtp_start + RTP_PORTS - 1,
+        bot_processes=bot_processes,
         conf_dir=conf_dir,
     )
 

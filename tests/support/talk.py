@@ -159,8 +159,8 @@ class Scene:
         return [spoken for spoken in self.workers.tts.spoken if spoken.text in text]
 
     async def quiet(self, for_s: float = 1.0) -> None:
-        """Until the bot has been silent for so long."""
-        await self.until(lambda: not self.spurts() or self.now - self.spurts()[-1].end > for_s, 120)
+        """Until the bot has spoken and been silent for so long."""
+        await self.until(lambda: self.spurts() and self.now - self.spurts()[-1].end > for_s, 120)
 
     def spurts(self, since_s: float = 0.0) -> list[Spurt]:
         """What the caller has heard: runs of one tone."""

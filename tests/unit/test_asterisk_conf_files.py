@@ -10,7 +10,7 @@ CONF_FILES = sorted(CONF_DIR.rglob("*.conf"))
 
 
 def test_every_include_is_there() -> None:
-    made = {"ari.conf", "http.conf", "pjsip.conf", "rtp.conf"}
+    made = {"ari.conf", "extensions.conf", "http.conf", "pjsip.conf", "rtp.conf"}
     for path in CONF_FILES:
         for target in re.findall(r"^#include (\S+)", path.read_text(), re.MULTILINE):
             folder, name = target.split("/")
@@ -38,6 +38,8 @@ def test_the_dialplan_dials_nobody_and_comes_back_from_every_stasis() -> None:
     ]
     for line, after in pairwise(lines):
         if "Stasis(" in line:
+            assert after.startswith('same => n,GotoIf($["${STASISSTATUS}" = "FAILED"]?next)')
+        if "Gosub(voicebot-talk" in line:
             assert after == "same => n,Goto(voicebot-after,s,1)"
     assert not [line for line in lines if "${EXTEN" in line], "what the caller sent is never used"
     for name in re.findall(r"\$\{(CALLERID[^}]*)\}", "\n".join(lines)):

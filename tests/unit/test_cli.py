@@ -130,6 +130,16 @@ class TestCommands:
         assert result.stderr.startswith(f"voicebot: {tmp_path / 'voicebot.yaml'}: 2 problems\n")
         assert "Traceback" not in result.stderr
 
+    @pytest.mark.parametrize("command", ["run", "check-config"])
+    def test_an_address_of_no_machine_here_is_told_before_the_first_call(
+        self, tmp_path: Path, command: str
+    ) -> None:
+        file = tmp_path / "voicebot.yaml"
+        file.write_text("ari: {password: x}\nmedia: {bind_host: 192.0.2.7}\n")
+        result = voicebot(command, "-c", str(file))
+        assert (result.returncode, result.stdout) == (2, "")
+        assert "line 2: media.bind_host: 192.0.2.7 is no address of this machine" in result.stderr
+
     def test_check_config_of_the_defaults(self) -> None:
         result = voicebot("check-config")
         assert (result.returncode, result.stderr) == (0, "")

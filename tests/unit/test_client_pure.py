@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_workers.client.answer import AnswerError, json_object
 from gpu_workers.client.chat import ChatDeltas, Message, ToolCall
 from gpu_workers.client.health import Health, health_of
 from gpu_workers.client.pcm import PcmError, PcmStream
 from gpu_workers.client.replicas import Replicas
 from gpu_workers.client.sse import SseError, SseParser
-from gpu_workers.client.stt import wav_file
+from gpu_workers.client.stt import Transcript, transcript_of, wav_file
 from gpu_workers.errors import WorkerError
 
 STREAM = (
@@ -34,6 +35,12 @@ def test_an_event_stream_split_anyhow(cuts: list[int]) -> None:
 def test_an_event_stream_byte_by_byte() -> None:
     parser = SseParser()
     assert [event for byte in STREAM for event in parser.feed(bytes([byte]))] == EVENTS
+
+
+def test_an_empty_piece_between_cr_and_lf_is_no_line() -> None:
+    parser = SseParser()
+    pieces = [b"data: a\r", b"", b"\ndata: b\r\n", b"\r\n"]
+    assert [event for piece in pieces for event in parser.feed(piece)] == ["a\nb"]
 
 
 @given(st.lists(st.binary(max_size=40), max_size=20))
@@ -94,6 +101,7 @@ def test_a_tool_call_that_was_cut_short_is_dropped() -> None:
         ('{"error": "boom"}', True, None),
         ("nonsense", True, None),
         ("[1]", True, None),
+        ("[" * 100_000, True, None),
     ],
 )
 def test_an_error_inside_the_stream(data: str, retryable: bool, status: int | None) -> None:
@@ -227,8 +235,9 @@ class TestPcmSplitAnyhow:
         assert _through(PcmStream(48000, 2), both, step) == mixed
 
     def test_float_samples(self, step: int) -> None:
-        floats = np.array([0.0, 0.5, -1.0, 2.0, np.nan], "<f4").tobytes()
-        pcm = np.array([0, 16384, -32767, 32767, 0], "<i2").tobytes()
+        floats = np.array([0.0, 0.5, -1.0, 2.0, np.nan, 3e38, -np.inf], "<f4").tobytes()
+        floats += b"\x00\x00\xa0\x7f"  # a signalling NaN
+        pcm = np.array([0, 16384, -32767, 32767, 0, 32767, -32767, 0], "<i2").tobytes()
         assert _through(PcmStream(8000), _wav(floats, kind=3, bits=32), step) == pcm
 
     def test_an_odd_byte_at_the_end_is_dropped(self, step: int) -> None:
@@ -274,6 +283,30 @@ def test_our_own_wav_reads_back() -> None:
     assert stream.rate == 16000
 
 
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        (b'{"text":" yes "}', Transcript("yes", None, None, None, 2.0)),
+        (b'{"text":"a","segments":5,"language":1}', Transcript("a", None, None, None, 2.0)),
+        (b'{"text":"a","duration":"1.5"}', Transcript("a", None, None, None, 1.5)),
+        (b'{"text":"a","duration":1' + b"0" * 400 + b"}", Transcript("a", None, None, None, 2.0)),
+        (
+            b'{"text":"a","segments":[{"no_speech_prob":0.5,"end":1e999,"avg_logprob":NaN}]}',
+            Transcript("a", None, 0.5, None, 2.0),
+        ),
+        (b'{"text":"a\\ud83d"}', Transcript("a?", None, None, None, 2.0)),
+    ],
+)
+def test_a_transcript_of_any_server(answer: bytes, right: Transcript) -> None:
+    assert transcript_of(json_object(answer), 2.0) == right
+
+
+@pytest.mark.parametrize("answer", [b"", b"nonsense", b"5", b"[" * 100_000, b"{}", b'{"text":5}'])
+def test_what_is_no_transcript(answer: bytes) -> None:
+    with pytest.raises(AnswerError):
+        transcript_of(json_object(answer), 2.0)
+
+
 def test_replicas_take_turns() -> None:
     replicas = Replicas(["http://a/", "http://b/v1"])
     assert [replicas.order(0.0)[0] for _ in range(3)] == ["http://a", "http://b", "http://a"]
@@ -306,6 +339,7 @@ def test_no_replica_is_a_mistake() -> None:
         (200, b'{"ready":false,"model":"base"}', Health(False, "base")),
         (404, b"<html>", Health(False, detail="status 404")),
         (200, b"[1]", Health(True)),
+        (200, b"[" * 100_000, Health(True)),
     ],
 )
 def test_health_in_every_dialect(status: int, body: bytes, right: Health) -> None:

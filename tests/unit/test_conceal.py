@@ -62,10 +62,38 @@ def test_it_fades_after_10_ms_and_is_silent_by_60() -> None:
     assert not made[480:].any()
 
 
-def test_sound_is_itself_10_ms_after_it_returns() -> None:
-    sound = voice(120)
-    out = through(sound, set(range(50, 60)))
-    assert np.array_equal(out[60 * 160 + 80 : 61 * 160], np.rint(sound)[60 * 160 + 80 : 61 * 160])
+def test_the_fade_is_a_fifth_for_each_10_ms_after_the_first() -> None:
+    """I.2.7: of a tone whose period divides every cycle that is repeated, nothing but the gain changes."""
+    concealer = Concealer()
+    for frame in frames(pcm_of(tone(200, 1.0))):
+        concealer.good(frame)
+    made = sound_of(b"".join(concealer.lost() for _ in range(3)))
+    gains = [made[at : at + 40].max() / 8000 for at in range(0, 480, 80)]
+    # the loudest sample is the tenth of each period
+    assert gains == pytest.approx([1.0, 0.975, 0.775, 0.575, 0.375, 0.175], abs=0.02)
+
+
+@pytest.mark.parametrize(("frames_lost", "blended"), [(1, 62), (2, 80), (10, 80)])
+def test_sound_is_itself_10_ms_after_it_returns(frames_lost: int, blended: int) -> None:
+    """I.2.8: 3.75 ms, and 4 ms more for each 10 ms lost after the first, 10 ms at most."""
+    sound = voice(123)
+    out = through(sound, set(range(50, 50 + frames_lost)))
+    back = slice((50 + frames_lost) * 160, (51 + frames_lost) * 160)
+    changed = np.flatnonzero(out[back] != np.rint(sound)[back])
+    assert blended - 3 <= changed[-1] + 1 <= blended
+
+
+def test_what_is_repeated_is_5_to_15_ms_long() -> None:
+    """Sounds of a higher or lower pitch are repeated by a multiple or, as well as it goes, by a part of it."""
+    for hertz, period in [(400, 40), (200, 40), (100, 80), (70, 114), (50, 120)]:
+        concealer = Concealer()
+        for frame in frames(pcm_of(voice(hertz))):
+            concealer.good(frame)
+        first = sound_of(concealer.lost())[:80]
+        before = voice(hertz)[-160:]
+        if period <= 114:
+            assert np.corrcoef(first, voice(hertz)[:80])[0, 1] > 0.95, hertz
+        assert np.abs(first).max() <= 1.1 * np.abs(before).max()
 
 
 @pytest.mark.parametrize(("share", "kept"), [(0.01, 0.95), (0.05, 0.9), (0.1, 0.8), (0.2, 0.65)])

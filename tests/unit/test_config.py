@@ -1,5 +1,6 @@
 """voicebot.yaml: what is taken, and that everything wrong is told at once with its place and the mend."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,16 @@ class TestProblems:
             ),
             ("web: {port: !!python/name:os.system }", "not supported"),
             ("a: &a [*a]", "too deeply nested"),
+            ("web:\n  port: !!int ''", "line 2: web.port: is not a number that can be read"),
+            ("web: {host: !!bool x}", "web.host: is not a number that can be read"),
+            ("web: {host: !!binary aGk=}", "web.host: the tag tag:yaml.org,2002:binary is not supported"),
+            (
+                'web:\n  host: "\\U7fffffff"',
+                "line 2: not valid YAML: a character or number that there is not",
+            ),
+            ('web: {host: "\\ud800"}', "web.host: holds a half of a character"),
+            ('"\\ud800": 1', "line 1: a key holds a half of a character"),
+            ("a:\n" + "\n".join(" " * n + "a:" for n in range(1, 60)), "too deeply nested"),
         ],
     )
     def test_what_is_said(self, text: str, message: str) -> None:
@@ -218,6 +229,24 @@ class TestKeysThatMustAgree:
                 "media.advertise_host: is missing while media.bind_host is 0.0.0.0",
             ),
             (
+                "media: {advertise_host: 224.0.0.1}",
+                "media.advertise_host: 224.0.0.1 is no address to send to",
+            ),
+            (
+                "media: {advertise_host: 10.0.0.9}",
+                "media.bind_host: nothing that Asterisk sends to 10.0.0.9 (media.advertise_host) arrives on"
+                " 127.0.0.1: set it to 0.0.0.0",
+            ),
+            (
+                "media: {bind_host: 0.0.0.0, advertise_host: '2001:db8::1'}",
+                "media.advertise_host: 2001:db8::1 is IPv6, but sound is received on IPv4 (media.bind_host 0.0.0.0):"
+                " write an IPv4 address, or set media.bind_host to ::",
+            ),
+            (
+                "media: {bind_host: '::', advertise_host: 10.0.0.9}",
+                "media.advertise_host: 10.0.0.9 is IPv4, but sound is received on IPv6",
+            ),
+            (
                 "media: {endpoint: {pause_ms: 800}}",
                 "must not be more than media.endpoint.end_ms: 800 is more than 700",
             ),
@@ -292,6 +321,59 @@ class TestKeysThatMustAgree:
     )
     def test_what_only_looks_like_one(self, text: str) -> None:
         config(text)
+
+
+class TestThisMachine:
+    """What only the machine that the calls run on can say. 192.0.2.0/24 is nobody's (RFC 5737)."""
+
+    ELSEWHERE = "asterisk: {start: false}\nari: {url: 'http://192.0.2.1:8088', password: x}\n"
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            (
+                "media: {bind_host: 192.0.2.7}",
+                "line 1: media.bind_host: 192.0.2.7 is no address of this machine: write 127.0.0.1; where",
+            ),
+            (
+                "media: {bind_host: no-such-host.invalid}",
+                "line 1: media.bind_host: no-such-host.invalid is not known here as a name",
+            ),
+            (
+                "media: {bind_host: 0.0.0.0, advertise_host: no-such-host.invalid}",
+                "line 1: media.advertise_host: no-such-host.invalid is not known as a name",
+            ),
+        ],
+    )
+    def test_an_address_that_is_not_there(self, text: str, message: str) -> None:
+        parse(text, "test.yaml", {})  # another machine may have it
+        with pytest.raises(ConfigError) as caught:
+            parse(text, "test.yaml", {}, calls_here=True)
+        (_, line) = str(caught.value).splitlines()
+        assert message in line
+
+    def test_its_own_name_may_be_a_loopback_address(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def looked_up(host: str, *_: object, **__: object) -> list[object]:
+            address = {"bot.example": "127.0.1.1"}.get(host, host)
+            return [(socket.AF_INET, socket.SOCK_DGRAM, 17, "", (address, 0))]
+
+        monkeypatch.setattr(socket, "getaddrinfo", looked_up)
+        with pytest.raises(
+            ConfigError, match=r"cannot send sound to 127\.0\.1\.1: set media\.bind_host to 0\.0"
+        ):
+            parse(f"{self.ELSEWHERE}media: {{bind_host: bot.example}}", "test.yaml", {}, calls_here=True)
+
+    @pytest.mark.parametrize(
+        "media",
+        [
+            "{bind_host: 0.0.0.0, advertise_host: 192.0.2.9}",  # NAT: it says so
+            "{transport: websocket}",  # opened from here
+            "{bind_host: 0.0.0.0, advertise_host: localhost}",
+        ],
+    )
+    def test_what_is_told_as_meant(self, media: str) -> None:
+        text = f"media: {media}" if "localhost" in media else f"{self.ELSEWHERE}media: {media}"
+        parse(text, "test.yaml", {}, calls_here=True)
 
 
 class TestModels:

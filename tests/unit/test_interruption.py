@@ -59,6 +59,13 @@ def test_yes_answers_any_question_and_okay_only_one_that_it_can_answer() -> None
     assert not is_meant("Okay.", ASKING_WHAT)
 
 
+def test_any_question_in_another_language_may_be_one_that_okay_answers() -> None:
+    asking = heard(("Möchten Sie das?", 1.4, 1.5))
+    assert is_meant("Okay.", asking, language="de")
+    assert not is_meant("Okay.", TELLING, language="de")
+    assert not is_meant("Hm.", asking, language="de")
+
+
 def test_before_the_question_is_clear_okay_is_listening_and_yes_an_answer() -> None:
     assert not is_meant("Okay.", ASKED_EARLY)
     assert is_meant("Yes.", ASKED_EARLY)

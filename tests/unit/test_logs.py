@@ -49,3 +49,13 @@ def test_the_level_is_ours_and_libraries_only_warn(capsys: pytest.CaptureFixture
     logging.getLogger("aiohttp").warning("theirs, important")
     lines = capsys.readouterr().err.splitlines()
     assert [line.partition(": ")[2] for line in lines] == ["ours", "theirs, important"]
+
+
+def test_one_of_several_processes_says_which_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure(LogSettings(), "voicebot-2")
+    logging.getLogger("stasis_app.call").info("for people")
+    logs.configure(LogSettings(format="json"), "voicebot-2")
+    logging.getLogger("stasis_app.call").info("for a collector")
+    text, line = capsys.readouterr().err.splitlines()
+    assert " voicebot-2 INFO " in text
+    assert json.loads(line)["process"] == "voicebot-2"

@@ -1,5 +1,6 @@
 """The peers of the benchmarks: what their callers send and read, which Python they get, which one is named."""
 
+import asyncio
 import itertools
 import json
 import struct
@@ -12,7 +13,7 @@ from benchmarks.peers import environment, framing
 from benchmarks.peers.catalogue import MEDIA_PEERS
 from benchmarks.peers.environment import commands, downloading, find_python
 from benchmarks.peers.framing import FramingError
-from benchmarks.peers.seam import VOICE_RATE, seconds, turns, voice
+from benchmarks.peers.seam import VOICE_RATE, Answered, seconds, turns, voice
 from benchmarks.peers.verdict import cheapest
 
 SOUND = bytes(range(256)) + bytes(64)
@@ -125,6 +126,17 @@ def test_bot_speaks_two_fifths_of_the_time_each_call_at_its_own_times() -> None:
         silent += sum(silence for silence, _ in said[1:])
     assert len(firsts) == 50
     assert spoken / (spoken + silent) == pytest.approx(0.4, abs=0.02)
+
+
+async def test_all_calls_are_answered_once_the_last_is() -> None:
+    answered = Answered()
+    waiting = asyncio.create_task(answered.wait(2))
+    await answered.add()
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await answered.add()
+    await waiting
+    await answered.wait(2)
 
 
 def test_bot_voice_is_the_recorded_sentences_at_the_voice_rate() -> None:

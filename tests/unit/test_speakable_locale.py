@@ -83,3 +83,14 @@ def split(text: str, language: str) -> list[str]:
 )
 def test_where_a_full_stop_ends_a_sentence(language: str, marked: str) -> None:
     assert split(marked.replace("|", " "), language) == marked.split("|")
+
+
+@pytest.mark.parametrize(
+    "language", "ar cs da el fa fi he hu ja ko nb ro ru sv sw th tr uk vi zh zh-Hant-TW de-AT".split()
+)
+def test_every_language_has_its_own_money_units_and_dates(language: str) -> None:
+    written = "19,99 € 2026-12-03 5 km 3.12.2026 3/12/26 14:30 20 °C 5 m² 1 GB 7 kWh 0551 123456 9-18"
+    said = speakable(written, language)
+    assert "€" not in said
+    assert " km" not in said
+    assert "2026-12-03" not in said

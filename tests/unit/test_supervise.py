@@ -20,6 +20,11 @@ def python(name: str, code: str, folder: Path, **more: object) -> Child:
     return Child(name, (sys.executable, "-c", code), folder / f"{name}.log", **more)  # type: ignore[arg-type]
 
 
+def log_of(child: Child) -> str:
+    assert child.log_path is not None
+    return child.log_path.read_text() if child.log_path.exists() else ""
+
+
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not condition():  # noqa: ASYNC110 - what is waited for is outside this process
@@ -51,6 +56,19 @@ async def failure_of(child: Child, backoff: Backoff = QUICK) -> PartError:
 
 SLEEP = "import time; print('up', flush=True); time.sleep(600)"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {SLEEP}"
+
+
+TWICE = f"""
+import signal, sys
+told = []
+def end(*_):
+    told.append(1)
+    if len(told) == 2:
+        print('handed back', flush=True)
+        sys.exit(0)
+signal.signal(signal.SIGTERM, end)
+{SLEEP.replace("time.sleep(600)", "[time.sleep(0.05) for _ in range(12000)]")}
+"""
 
 
 class TestRestart:
@@ -133,21 +151,21 @@ class TestEnd:
         )
         child = python("call", polite, tmp_path)
         async with supervised([child], print, asyncio.Event(), QUICK):
-            await until(lambda: child.log_path.exists() and "up" in child.log_path.read_text())
-        assert child.log_path.read_text().endswith("goodbye\n")
+            await until(lambda: "up" in log_of(child))
+        assert log_of(child).endswith("goodbye\n")
 
     async def test_one_that_ignores_sigterm_is_killed_after_its_grace(self, tmp_path: Path) -> None:
         child = python("llm", STUBBORN, tmp_path, grace_s=0.1)
         async with supervised([child], print, asyncio.Event(), QUICK) as (part,):
             pid = await pid_of(part)
-            await until(lambda: child.log_path.exists() and "up" in child.log_path.read_text())
+            await until(lambda: "up" in log_of(child))
         assert not is_alive(pid)
 
     async def test_hurry_does_not_wait_for_it(self, tmp_path: Path) -> None:
         child = python("llm", STUBBORN, tmp_path, grace_s=600.0)
         hurry = asyncio.Event()
         async with asyncio.timeout(PATIENCE_S), supervised([child], print, hurry, QUICK):
-            await until(lambda: child.log_path.exists() and "up" in child.log_path.read_text())
+            await until(lambda: "up" in log_of(child))
             hurry.set()
 
     async def test_the_block_that_fails_ends_them_too(self, tmp_path: Path) -> None:
@@ -187,3 +205,22 @@ async def test_environment_and_priority_are_its_own(tmp_path: Path) -> None:
     code = "import os, time; time.sleep(0.3); print(os.environ['OMP_NUM_THREADS'], os.nice(0)); raise SystemExit(2)"
     error = await failure_of(python("stt", code, tmp_path, env={"OMP_NUM_THREADS": "3"}, nice=5))
     assert str(error).endswith("\n    3 5")
+
+
+class TestHurry:
+    async def test_a_second_sigterm_leaves_time_for_a_quick_end(self, tmp_path: Path) -> None:
+        child = python("calls", TWICE, tmp_path, grace_s=600.0, quick_end_s=PATIENCE_S)
+        hurry = asyncio.Event()
+        async with asyncio.timeout(PATIENCE_S), supervised([child], print, hurry, QUICK):
+            await until(lambda: "up" in log_of(child))
+            asyncio.get_running_loop().call_later(0.2, hurry.set)
+        assert log_of(child).endswith("handed back\n")
+
+    async def test_one_without_a_log_writes_where_we_do(
+        self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        child = Child("calls", (sys.executable, "-c", "print('ours'); raise SystemExit(75)"), None)
+        error = await failure_of(child)
+        assert error.exit_code == 75
+        assert str(error) == "calls ended with exit code 75."
+        assert capfd.readouterr().out == "ours\n"

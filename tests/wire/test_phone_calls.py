@@ -98,6 +98,25 @@ async def test_keys_arrive_as_telephone_events(phones: tuple[Phone, Phone]) -> N
     assert set(figures.timestamp_steps) == {160}
 
 
+async def test_a_call_on_hold_is_silent_until_it_goes_on(phones: tuple[Phone, Phone]) -> None:
+    async with talking(*phones) as (caller, callee):
+        await caller.sleep(0.1)
+        await caller.hold()
+        # what was on its way
+        await caller.sleep(0.1)
+        before = len(callee.recording().received), len(caller.recording().received)
+        await caller.sleep(0.3)
+        assert len(callee.recording().received) == before[0]
+        assert len(caller.recording().received) == before[1], "nobody listens to who is put on hold"
+        await caller.unhold()
+        said = await caller.say(tone(200))
+        heard_s = await callee.wait_for_bot_speech(2, since_s=said.first_voiced_s)
+        assert heard_s >= said.first_voiced_s
+        answer = await callee.say(tone(200))
+        assert await caller.wait_for_bot_speech(2, since_s=answer.first_voiced_s) >= answer.first_voiced_s
+        assert packet_figures(callee.recording().received).sources == 1
+
+
 async def test_a_hang_up_of_ours_is_answered_and_ends_theirs(phones: tuple[Phone, Phone]) -> None:
     async with talking(*phones) as (caller, callee):
         await caller.hang_up()

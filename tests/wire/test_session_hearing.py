@@ -37,7 +37,7 @@ from tests.support.media_call import (
     steps,
     tone,
 )
-from tests.support.relay import Impairment, Network, Relay
+from tests.support.relay import Impairment, Network, Relays
 from tests.support.rtp_peer import FRAME_BYTES, RtpPeer, until
 from tests.support.virtual_time import VirtualTimeLoop
 
@@ -92,10 +92,12 @@ class TestTheCallersVoice:
         assert isinstance(events[2], SpeechEnded)
         assert energy(events[2].utterance.pcm) >= 0.9 * energy(clip)
 
-    def test_a_packet_lost_here_and_there_is_concealed_and_changes_no_decision(
-        self, virtual_time: RunVirtual
+    @pytest.mark.parametrize("loss", [0.01, 0.05, 0.10])
+    @pytest.mark.parametrize("name", ["price01.wav", "pay01.wav", "finished09.wav"])
+    def test_packets_lost_here_and_there_are_concealed_and_change_no_decision(
+        self, virtual_time: RunVirtual, name: str, loss: float
     ) -> None:
-        clip = speech("price01.wav")
+        clip = speech(name)
 
         async def main(network: Network) -> tuple[list[MediaEvent], int, int]:
             async with one_call() as call:
@@ -104,12 +106,14 @@ class TestTheCallersVoice:
                 return call.events, stats.lost, stats.concealed
 
         clean, _, none_concealed = virtual_time(main(Network(Impairment(), 1)))
-        lossy, lost, concealed = virtual_time(main(Network(Impairment(loss=0.05), 1)))
         assert none_concealed == 0
-        assert concealed >= lost > 5
-        assert [kind for kind in kinds(lossy) if kind is not SpeechResumed][-1] is SpeechEnded
-        assert lossy[0].at == pytest.approx(clean[0].at, abs=0.06)
-        assert lossy[-1].at == pytest.approx(clean[-1].at, abs=0.06)
+        for seed in range(1, 5):
+            lossy, lost, concealed = virtual_time(main(Network(Impairment(loss=loss), seed)))
+            # the last of them may not have had its turn yet
+            assert concealed + 2 >= lost > 0
+            assert [kind for kind in kinds(lossy) if kind is not SpeechResumed][-1] is SpeechEnded
+            assert lossy[0].at == pytest.approx(clean[0].at, abs=0.06)
+            assert lossy[-1].at == pytest.approx(clean[-1].at, abs=0.06)
 
     @pytest.mark.parametrize(("loss", "kept"), [(0.01, 0.95), (0.05, 0.90), (0.10, 0.80), (0.20, 0.65)])
     def test_loss_costs_little_energy_and_no_delay(
@@ -169,7 +173,8 @@ class TestTheCallersVoice:
         """The same through the relay's sockets and threads, both directions."""
         bad = Impairment(loss=0.05, duplicate=0.05, jitter_ms=5)
         async with MediaPlane(SETTINGS) as plane:
-            with Relay(bad, bad) as relay, RtpPeer() as peer:
+            with Relays() as relays, RtpPeer() as peer:
+                relay = relays.open(bad, bad)
                 heard: list[bytes] = []
                 async with plane.open(
                     "c", lambda _event: None, lambda caller, _bot: heard.append(caller)

@@ -4,20 +4,26 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from tests.support.talk import Scene, talk
+from tests.support.talk import PROFILE, Scene, talk
 
 RunVirtual = Callable[[Coroutine[Any, Any, Any]], Any]
 
-IN_TWO_PARTS = "unfinished13.wav"  # pauses from 1.28 to 2.18 and from 2.68 to 3.08 s
-FIRST, WHOLE = "Please put me down for", "Please put me down for Thursday at eleven."
+IN_PARTS = "unfinished13.wav"  # pauses from 1.28 to 2.18 and from 2.68 to 3.08 s
+PARTS = (
+    "Please put me down for",
+    "Please put me down for Thursday at",
+    "Please put me down for Thursday at eleven.",
+)
 
 
-async def says_in_two_parts(scene: Scene) -> list[float]:
-    """Seconds of the clip at which a request to the model was open."""
+async def says_in_parts(scene: Scene, first: str, second: str, whole: str) -> list[float]:
+    """What is understood after each part. Seconds of the clip at which a request to the model was open."""
     began, opened = scene.now, []
-    speaking = asyncio.create_task(scene.say(IN_TWO_PARTS, ""))
+    speaking = asyncio.create_task(scene.say(IN_PARTS, ""))
     await asyncio.sleep(0.02)
-    scene.workers.stt.choose = lambda heard: FIRST if heard.seconds < 2.2 else WHOLE
+    scene.workers.stt.choose = lambda heard: (
+        first if heard.seconds < 2.2 else second if heard.seconds < 3.4 else whole
+    )
     while not speaking.done():
         if scene.workers.llm.running:
             opened.append(scene.now - began)
@@ -31,7 +37,7 @@ def test_an_answer_begun_too_early_is_stopped_at_once_and_never_remembered(virtu
             await scene.quiet()
             scene.workers.llm.token_delay_s = 0.05
             scene.workers.llm.replies = ["and so on " * 200]  # only what is stopped ever ends
-            opened = await says_in_two_parts(scene)
+            opened = await says_in_parts(scene, *PARTS)
             assert any(1.28 < at < 2.2 for at in opened), "work began in the first pause"
             # speech again at 2.18 s; it is certain some 60 ms later, and 200 ms are for the stopping
             assert not [at for at in opened if 2.18 + 0.36 < at < 2.68], "and ended when the caller went on"
@@ -48,13 +54,40 @@ def test_the_answer_is_to_all_that_was_said_and_is_given_once(virtual_time: RunV
         async with talk() as scene:
             await scene.quiet()
             scene.workers.llm.replies = ["You are down for eleven."]
-            await says_in_two_parts(scene)
+            await says_in_parts(scene, *PARTS)
             await scene.until_said("You are down for eleven.")
             await asyncio.sleep(3)
             assert [(line["saying"], line["caller"]) for line in scene.lines()] == [
                 ("greeting", ""),
-                ("answer", WHOLE),
+                ("answer", PARTS[-1]),
             ]
-            assert scene.asked()[-1]["content"] == WHOLE
+            assert scene.asked()[-1]["content"] == PARTS[-1]
+
+    virtual_time(main())
+
+
+def test_a_dictated_number_is_one_turn_with_all_its_digits(virtual_time: RunVirtual) -> None:
+    """D13: 900 and 400 ms between its groups, by what the profile says the greeting asks for."""
+    number = "0 5 5, 1 2 3, 4 5 6 7."
+
+    async def main() -> None:
+        async with talk(PROFILE.model_copy(update={"expect": "digits:10"})) as scene:
+            await scene.quiet()
+            scene.workers.llm.replies = ["Thank you."]
+            await says_in_parts(scene, "0 5 5", "0 5 5, 1 2 3", number)
+            await scene.until_said("Thank you.")
+            assert [line["caller"] for line in scene.lines()][1:] == [number]
+            # all that was asked for is there: nothing more is waited for
+            assert scene.lines()[-1]["ms_after_speech_end"]["first_packet"] < 500
+
+    virtual_time(main())
+
+
+def test_a_finished_sentence_ends_as_soon_as_ever(virtual_time: RunVirtual) -> None:
+    async def main() -> None:
+        async with talk(PROFILE.model_copy(update={"expect": "digits:10"})) as scene:
+            await scene.ask("How late is the pharmacy open tonight?", "Until six.")
+            await scene.until_said("Until six.")
+            assert scene.lines()[-1]["ms_after_speech_end"]["first_packet"] < 500
 
     virtual_time(main())

@@ -1,9 +1,12 @@
 """RTP over UDP on real sockets: who is heard, what is sent, and what the network may do to us."""
 
+import errno
 import logging
+import os
 import socket
 import time
 from collections.abc import Iterator
+from typing import Any, Literal
 
 import pytest
 
@@ -227,6 +230,44 @@ class TestSending:
         assert (third.sequence - first.sequence) % 65536 == 2
         assert (transport.send_errors, transport.packets_out) == (1, 2)
 
+    @pytest.mark.parametrize("connected", [False, True])
+    @pytest.mark.parametrize("code", [errno.ENOBUFS, errno.EPERM, errno.ENETUNREACH, errno.EMSGSIZE])
+    def test_a_way_out_that_is_blocked_is_counted_and_written_once(
+        self, peer: socket.socket, caplog: pytest.LogCaptureFixture, code: int, connected: bool
+    ) -> None:
+        class Blocked(socket.socket):
+            """A full queue of the network card, a firewall, no route."""
+
+            blocked = True
+
+            def send(self, *arguments: Any) -> int:
+                if self.blocked:
+                    raise OSError(code, os.strerror(code))
+                return super().send(*arguments)
+
+            def sendto(self, *arguments: Any) -> int:
+                if self.blocked:
+                    raise OSError(code, os.strerror(code))
+                return super().sendto(*arguments)
+
+        with Blocked(socket.AF_INET, socket.SOCK_DGRAM) as bot:
+            bot.bind((HOST, 0))
+            bot.setblocking(False)
+            transport = RtpSocket("call-1", bot, 0, LogGate(), time.monotonic)
+            transport.set_peer(*peer.getsockname())
+            if connected:
+                peer.sendto(packet(1), bot.getsockname())
+                assert sequences(transport) == [1]
+            for _ in range(50):
+                transport.send(ULAW_SILENCE, 160)
+            assert (transport.send_errors, transport.packets_out) == (50, 0)
+            assert [record.message.split(": ", 1)[1] for record in caplog.records] == [
+                f"cannot send to {peer.getsockname()}: {os.strerror(code)}"
+            ]
+            bot.blocked = False
+            transport.send(ULAW_SILENCE, 160)
+            assert parse(peer.recv(2048)).payload == ULAW_SILENCE
+
 
 class TestPeer:
     @pytest.mark.parametrize("host", ["asterisk.example.org", "::1", ""])
@@ -291,13 +332,23 @@ class TestBadNetwork:
             5,
         ]
 
-    @pytest.mark.parametrize("pareto", [False, True])
-    def test_jitter_delays_and_keeps_the_order(self, pareto: bool) -> None:
-        arrived = self.through(Impairment(jitter_ms=60, pareto=pareto), 500)
+    @pytest.mark.parametrize("shape", ["exponential", "normal", "pareto"])
+    def test_jitter_delays_and_keeps_the_order(
+        self, shape: Literal["exponential", "normal", "pareto"]
+    ) -> None:
+        arrived = self.through(Impairment(jitter_ms=60, shape=shape), 500)
         delays = [at - n * 0.02 for at, n in arrived]
         assert [n for _at, n in arrived] == list(range(500))
         assert min(delays) >= 0
         assert max(delays) > 0.1
+
+    def test_chance_befalls_only_the_packets_it_may(self) -> None:
+        arrived = self.through(Impairment(loss=1.0, duplicate=1.0, during=range(10, 20)), 30)
+        assert arrived == [(n * 0.02, n) for n in range(30) if not 10 <= n < 20]
+
+    def test_a_datagram_may_become_others(self) -> None:
+        arrived = self.through(Impairment(rewrite=lambda data: [data, data], lost=range(3, 4)), 3)
+        assert [n for _at, n in arrived] == [0, 0, 1, 2, 2]
 
     def test_a_jump_changes_the_numbers_from_there_on(self) -> None:
         network = Network(Impairment(jump_at=1, new_ssrc=9, sequence_jump=20_000, timestamp_jump=-1), 1)

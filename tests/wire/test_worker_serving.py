@@ -318,6 +318,17 @@ async def test_speech_that_cannot_be_made(
     assert (error["code"], error["param"]) == (code, param)
 
 
+async def test_junk_json_and_a_wrong_method_are_told_in_the_same_shape(worker: Worker) -> None:
+    url = f"{worker.url}/v1/audio/speech"
+    headers = {**BEARER, "Content-Type": "application/json"}
+    async with worker.http.post(url, data=b'{"input":', headers=headers) as answer:
+        assert answer.status == 400
+        assert (await answer.json())["error"]["message"] == "the body is not JSON"
+    async with worker.http.delete(url, headers=BEARER) as answer:
+        assert (answer.status, answer.headers["Allow"]) == (405, "POST")
+        assert (await answer.json())["error"]["code"] == "http_error"
+
+
 async def test_a_voice_that_fails_is_500_and_serves_the_next(worker: Worker) -> None:
     worker.voice.error = RuntimeError("out of memory")
     status, body, _ = await worker.speech(input="One")

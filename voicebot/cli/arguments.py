@@ -10,6 +10,8 @@ from voicebot.cli import commands
 if TYPE_CHECKING:
     Subs = argparse._SubParsersAction[ArgumentParser]
 
+MOST_PROCESSES = 64  # as for calls.processes
+
 _CODES = """\
 exit codes:
   0    all well
@@ -93,7 +95,15 @@ def _run(subs: "Subs") -> None:
         subs,
         "run",
         "run the call process only: Asterisk and the workers run elsewhere or on their own",
-        "  ARI_PASSWORD=... voicebot run -c voicebot.yaml",
+        "  ARI_PASSWORD=... voicebot run -c voicebot.yaml\n"
+        "  voicebot run --processes 4               four of them, each started again when it dies\n"
+        "  voicebot run --processes 4 --number 2    the second of four, for a service manager that keeps each up",
+    )
+    command.add_argument(
+        "--processes", type=_processes, metavar="N", help="call processes side by side (calls.processes)"
+    )
+    command.add_argument(
+        "--number", type=_processes, metavar="K", help="run only the K-th of them, counted from 1"
     )
     command.add_argument(
         "--transcript-file",
@@ -102,6 +112,12 @@ def _run(subs: "Subs") -> None:
         help="append each turn's words and times to FILE, as JSON lines",
     )
     command.set_defaults(run=commands.run)
+
+
+def _processes(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MOST_PROCESSES:
+        raise argparse.ArgumentTypeError(f"must be a number from 1 to {MOST_PROCESSES}")
+    return int(text)
 
 
 def _worker(subs: "Subs") -> None:

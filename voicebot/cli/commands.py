@@ -34,10 +34,14 @@ def demo(chosen: argparse.Namespace) -> int:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    from voicebot.call_process import run_call_process
-    from voicebot.config import load
+    from voicebot.call_process import run_call_process, run_call_processes
+    from voicebot.config import DEFAULT_FILE, parse, read_text
 
-    return run_call_process(load(chosen.config), chosen.transcript_file)
+    text, name = read_text(chosen.config), str(chosen.config or DEFAULT_FILE)
+    config = parse(text, name, os.environ, calls_here=True, processes=chosen.processes)
+    if chosen.number is None and config.calls.processes > 1:
+        return run_call_processes(config, text, chosen.transcript_file, _complain)
+    return run_call_process(config, chosen.transcript_file, chosen.number)
 
 
 def worker(chosen: argparse.Namespace) -> int:
@@ -70,7 +74,7 @@ def fetch(chosen: argparse.Namespace) -> int:
 def check_config(chosen: argparse.Namespace) -> int:
     from voicebot.config import load
 
-    config = load(chosen.config)
+    config = load(chosen.config, calls_here=True)
     if chosen.show:
         import yaml
 
@@ -97,7 +101,7 @@ def _loaded(file: Path | None) -> "tuple[Config, str]":
     from voicebot.config import DEFAULT_FILE, parse, read_text
 
     text = read_text(file)
-    config = parse(text, str(file or DEFAULT_FILE), os.environ)
+    config = parse(text, str(file or DEFAULT_FILE), os.environ, calls_here=True)
     _say(_which(file))
     return config, text
 
@@ -112,6 +116,10 @@ def _which(config: Path | None) -> str:
 
 def _say(line: str) -> None:
     print(line, flush=True)
+
+
+def _complain(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _say_stopping(drain_s: float) -> Callable[[], None]:

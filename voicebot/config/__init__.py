@@ -8,6 +8,7 @@ from pydantic import SecretStr, ValidationError
 
 from voicebot.cache import default_cache_dir
 from voicebot.config.checks import check, dotted, transports_in_use, worker_parts
+from voicebot.config.here import check_here
 from voicebot.config.known_models import unknown_models
 from voicebot.config.model import AsteriskSettings, Config, LogSettings
 from voicebot.config.problems import translate, without_empty_sections
@@ -35,12 +36,14 @@ PASSWORD_VARIABLE = "VOICEBOT_ARI_PASSWORD"  # noqa: S105 - the name of a variab
 _MAX_BYTES = 1_000_000
 
 
-def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:
+def load(
+    path: Path | None = None, environ: Mapping[str, str] = os.environ, *, calls_here: bool = False
+) -> Config:
     """The configuration of `path`; if not given, of `voicebot.yaml` here; without that, the defaults.
 
     Raises ConfigError, listing every problem with its key and line.
     """
-    return parse(read_text(path), str(path or DEFAULT_FILE), environ)
+    return parse(read_text(path), str(path or DEFAULT_FILE), environ, calls_here=calls_here)
 
 
 def cache_dir(config: Config) -> Path:
@@ -64,8 +67,19 @@ def read_text(path: Path | None = None) -> str:
         raise ConfigError(f"{path}: {error.strerror or error}: name the file with -c FILE") from None
 
 
-def parse(text: str, name: str, environ: Mapping[str, str]) -> Config:
-    """YAML `text` to Config; `name` is what messages call it. Raises ConfigError, listing every problem."""
+def parse(
+    text: str,
+    name: str,
+    environ: Mapping[str, str],
+    *,
+    calls_here: bool = False,
+    processes: int | None = None,
+) -> Config:
+    """YAML `text` to Config; `name` is what messages call it. Raises ConfigError, listing every problem.
+
+    `calls_here`: the call process runs on this machine, so its addresses and names are looked up as well. `processes`
+    is put in the place of calls.processes.
+    """
     document = read(text, environ)
     problems = list(document.problems)
     data = without_empty_sections(
@@ -78,10 +92,14 @@ def parse(text: str, name: str, environ: Mapping[str, str]) -> Config:
         found = translate(error.errors(include_url=False), Config, document.hidden)
         problems += [problem for problem in found if problem.path not in told]
         config = _best_effort(data, problems, environ)
+    if processes is not None:
+        config = config.model_copy(update={"calls": config.calls.model_copy(update={"processes": processes})})
     wrong = {problem.path for problem in problems}
     for problem, paths in [*check(config), *unknown_models(config)]:
         if not any(_touches(path, key) for path in paths for key in wrong):
             problems.append(problem)
+    if calls_here and not problems:
+        problems += [problem for problem, _ in check_here(config)]
     if problems:
         raise ConfigError(_listed(name, problems, document))
     return config

@@ -1,6 +1,5 @@
 """What two keys of a configuration must agree on. Pure: looks nothing up, opens nothing."""
 
-import ipaddress
 import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -9,12 +8,13 @@ from pydantic import SecretStr
 
 from gpu_workers.settings import WorkerSettings
 from media_bridge.settings import CODECS_OF, Medium, TransportName, medium_of
+from voicebot.config.media_addresses import Finding, finding, is_any, is_loopback, unreachable
 from voicebot.config.model import Config
-from voicebot.config.source import KeyPath, Problem
-
-Finding = tuple[Problem, tuple[KeyPath, ...]]
+from voicebot.config.processes import calls_of_each, own_ports
+from voicebot.config.source import KeyPath
 
 _DEVICE = re.compile(r"cpu|cuda(:\d+)?")
+_LAST_PORT = 65535
 _PORTS_PER_CALL = 4  # RTP and RTCP, of the phone's leg and of ours
 
 
@@ -35,27 +35,6 @@ def check(config: Config) -> Iterator[Finding]:
         yield from _asterisk(config)
     yield from _workers(config)
     yield from _secrets(config)
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
-def is_any(host: str) -> bool:
-    """True for 0.0.0.0 and ::, which are fit for listening and for nothing else."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_unspecified
-    except ValueError:
-        return False
-
-
-def _finding(message: str, *paths: KeyPath) -> Finding:
-    return Problem(paths[0], message), paths
 
 
 def _ordered(config: Config) -> Iterator[Finding]:
@@ -88,35 +67,38 @@ def _ordered(config: Config) -> Iterator[Finding]:
     ]
     for low_path, low, high_path, high in pairs:
         if low > high:
-            yield _finding(
+            yield finding(
                 f"must not be more than {dotted(high_path)}: {low} is more than {high}", low_path, high_path
             )
 
 
 def _port_ranges(config: Config) -> Iterator[Finding]:
-    media, asterisk, max_calls = config.media, config.asterisk, config.calls.max_calls
+    media, asterisk, calls = config.media, config.asterisk, config.calls
+    each = f" for each of {calls.processes} processes" if calls.processes > 1 else ""
+    all_calls = calls.max_calls * calls.processes
     ours = (("media", "port_start"), ("media", "port_end"))
     theirs = (("asterisk", "rtp_start"), ("asterisk", "rtp_end"))
     limit = ("calls", "max_calls")
-    even = media.port_end // 2 - (media.port_start - 1) // 2
-    if "rtp" in transports_in_use(config) and 0 < even < max_calls:
-        yield _finding(
-            f"has room for {even} calls, calls.max_calls is {max_calls}: widen it to {2 * max_calls} ports",
+    room = calls_of_each(config)
+    if "rtp" in transports_in_use(config) and media.port_start <= media.port_end and room < calls.max_calls:
+        yield finding(
+            f"has room for {room} calls{each}, calls.max_calls is {calls.max_calls}: widen it to"
+            f" {2 * all_calls} ports",
             *ours,
             limit,
         )
     if not asterisk.start:
         return
     room = (asterisk.rtp_end - asterisk.rtp_start + 1) // _PORTS_PER_CALL
-    if 0 < room < max_calls:
-        ports = _PORTS_PER_CALL * max_calls
-        yield _finding(
-            f"has room for {room} calls, calls.max_calls is {max_calls}: widen it to {ports} ports",
+    if 0 < room < all_calls:
+        ports = _PORTS_PER_CALL * all_calls
+        yield finding(
+            f"has room for {room} calls, calls.max_calls is {calls.max_calls}{each}: widen it to {ports} ports",
             *theirs,
             limit,
         )
     if media.port_start <= asterisk.rtp_end and asterisk.rtp_start <= media.port_end:
-        yield _finding(
+        yield finding(
             f"{media.port_start}-{media.port_end} overlaps asterisk.rtp_start"
             f" {asterisk.rtp_start}-{asterisk.rtp_end}: move one of them",
             *ours,
@@ -128,11 +110,13 @@ def _port_ranges(config: Config) -> Iterator[Finding]:
     ):
         if low <= asterisk.sip_port <= high:
             message = f"lies inside {dotted(start_path)} {low}-{high}: move one of them"
-            yield _finding(message, ("asterisk", "sip_port"), start_path, end_path)
+            yield finding(message, ("asterisk", "sip_port"), start_path, end_path)
 
 
 def _ports_used_twice(config: Config) -> Iterator[Finding]:
-    listeners: list[tuple[KeyPath, str, int]] = [(("web", "port"), config.web.host, config.web.port)]
+    listeners: list[tuple[KeyPath, str, int]] = [
+        (("web", "port"), config.web.host, port) for port in own_ports(config, config.web.port)
+    ]
     if config.asterisk.start:
         listeners.append((("asterisk", "http_port"), "127.0.0.1", config.asterisk.http_port))
     listeners += [
@@ -141,13 +125,17 @@ def _ports_used_twice(config: Config) -> Iterator[Finding]:
         if worker.start
     ]
     if "audiosocket" in transports_in_use(config):
-        listeners.append(
-            (("media", "audiosocket_port"), config.media.bind_host, config.media.audiosocket_port)
-        )
+        key, host = ("media", "audiosocket_port"), config.media.bind_host
+        listeners += [(key, host, port) for port in own_ports(config, config.media.audiosocket_port)]
+    for path, _, port in listeners:
+        if port > _LAST_PORT:
+            message = f"{port} would be that of a further process: the last port there is is {_LAST_PORT}"
+            yield finding(message, path, ("calls", "processes"))
+            break
     for index, (path, host, port) in enumerate(listeners):
         for other_path, other_host, other_port in listeners[:index]:
             if port == other_port and (host == other_host or is_any(host) or is_any(other_host)):
-                yield _finding(
+                yield finding(
                     f"{port} is also {dotted(other_path)}: give one of them another", path, other_path
                 )
 
@@ -161,12 +149,12 @@ def _codecs(config: Config) -> Iterator[Finding]:
     """A codec that its transport does not carry, where it was written."""
     shared = medium_of(config.media)
     if not shared.fits:
-        yield _finding(_misfit(shared), ("media", "codec"), ("media", "transport"))
+        yield finding(_misfit(shared), ("media", "codec"), ("media", "transport"))
     for name, profile in config.profiles.items():
         medium = medium_of(config.media, profile.media)
         if not medium.fits and (shared.fits or medium != shared):
             path = ("profiles", name, "media", "codec")
-            yield _finding(_misfit(medium), path, ("profiles", name, "media", "transport"))
+            yield finding(_misfit(medium), path, ("profiles", name, "media", "transport"))
 
 
 def _misfit(medium: Medium) -> str:
@@ -191,39 +179,15 @@ def _urls(config: Config) -> Iterator[Finding]:
         except ValueError:
             complete = False
         if not complete:
-            yield _finding("is no address: write it like http://10.0.0.5:8088", path)
+            yield finding("is no address: write it like http://10.0.0.5:8088", path)
         elif parts.username is not None or parts.password is not None:
             secret = "ari.username and ari.password" if path[0] == "ari" else f"{dotted(path[:-1])}.api_key"
-            yield _finding(f"must not hold a name or password: write those as {secret}", path)
+            yield finding(f"must not hold a name or password: write those as {secret}", path)
 
 
 def _addresses(config: Config) -> Iterator[Finding]:
-    media = config.media
-    if transports_in_use(config) == {"websocket"}:
-        return  # opened from here
-    bind, advertise, url = ("media", "bind_host"), ("media", "advertise_host"), ("ari", "url")
-    if media.advertise_host is not None and is_any(media.advertise_host):
-        yield _finding(
-            f"{media.advertise_host} is no address to send to: name the one Asterisk reaches this machine at",
-            advertise,
-        )
-        return
-    if media.advertise_host is None and is_any(media.bind_host):
-        yield _finding(
-            f"is missing while media.bind_host is {media.bind_host}: name the address Asterisk reaches"
-            " this machine at",
-            advertise,
-            bind,
-        )
-        return
-    asterisk_host = urlsplit(config.ari.url).hostname or ""
-    ours = media.advertise_host or media.bind_host
-    if is_loopback(ours) and not is_loopback(asterisk_host):
-        message = (
-            f"Asterisk at {asterisk_host} (ari.url) cannot send sound to {ours}: set media.bind_host to"
-            " 0.0.0.0 and media.advertise_host to the address Asterisk reaches this machine at"
-        )
-        yield _finding(message, advertise if media.advertise_host else bind, url)
+    if transports_in_use(config) != {"websocket"}:  # those are opened from here
+        yield from unreachable(config.media, config.ari.url)
 
 
 def _asterisk(config: Config) -> Iterator[Finding]:
@@ -233,7 +197,7 @@ def _asterisk(config: Config) -> Iterator[Finding]:
             message = (
                 "is missing: write the one of Asterisk's ari.conf, or ${NAME} to take it from the environment"
             )
-            yield _finding(message, ("ari", "password"), start)
+            yield finding(message, ("ari", "password"), start)
         return
     expected = f"http://127.0.0.1:{config.asterisk.http_port}"
     if config.ari.url.rstrip("/") != expected:
@@ -241,12 +205,12 @@ def _asterisk(config: Config) -> Iterator[Finding]:
             f"is {config.ari.url}, but voicebot brings its own Asterisk at {expected}: take the line out,"
             " or set asterisk.start to false to use yours"
         )
-        yield _finding(message, url, start, ("asterisk", "http_port"))
+        yield finding(message, url, start, ("asterisk", "http_port"))
     if config.ari.app != "voicebot":
         message = "must stay voicebot: the dialplan of the Asterisk that voicebot brings gives its calls to that name"
-        yield _finding(message, ("ari", "app"), start)
+        yield finding(message, ("ari", "app"), start)
     if "default" not in config.profiles:
-        yield _finding(
+        yield finding(
             "has no `default`, the profile of extension 1000: name one of them so", ("profiles",), start
         )
 
@@ -254,7 +218,7 @@ def _asterisk(config: Config) -> Iterator[Finding]:
 def _workers(config: Config) -> Iterator[Finding]:
     for name, worker in worker_parts(config).items():
         if not _DEVICE.fullmatch(worker.device):
-            yield _finding(
+            yield finding(
                 f"must be cpu, cuda:0, cuda:1, ..., is `{worker.device}`", ("workers", name, "device")
             )
         host, key, url = ("workers", name, "host"), ("workers", name, "api_key"), ("workers", name, "url")
@@ -263,13 +227,13 @@ def _workers(config: Config) -> Iterator[Finding]:
                 f"is the address of a worker that runs elsewhere: set workers.{name}.start to false,"
                 " or take the line out"
             )
-            yield _finding(message, url, ("workers", name, "start"))
+            yield finding(message, url, ("workers", name, "start"))
         elif worker.start and not is_loopback(worker.host) and worker.api_key is None:
             message = (
                 f"is missing, and {worker.host} can be reached from the network: set it to ${{NAME}},"
                 " a secret from the environment"
             )
-            yield _finding(message, key, host)
+            yield finding(message, key, host)
 
 
 def _secrets(config: Config) -> Iterator[Finding]:
@@ -279,7 +243,7 @@ def _secrets(config: Config) -> Iterator[Finding]:
         secrets["workers", name, "api_key"] = worker.api_key
     for path, secret in secrets.items():
         if secret is not None and not secret.get_secret_value().isprintable():
-            yield _finding("has a line end or another control character in it: take it out", path)
+            yield finding("has a line end or another control character in it: take it out", path)
 
 
 def dotted(path: KeyPath) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from gpu_workers.llm import engine_of
 from gpu_workers.models import MODELS
 from gpu_workers.settings import LlmSettings, SttSettings, TtsSettings, WorkerSettings
-from voicebot.config.checks import Finding, worker_parts
+from voicebot.config.checks import worker_parts
+from voicebot.config.media_addresses import Finding
 from voicebot.config.model import Config
 from voicebot.config.source import Problem
 

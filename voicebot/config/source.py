@@ -9,6 +9,7 @@ written; dates stay text too.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import yaml
 
@@ -17,7 +18,12 @@ KeyPath = tuple[str | int, ...]
 _MAX_NODES = 50_000
 _MAX_DEPTH = 40
 _REFERENCE = re.compile(r"\$(\$(?=\{)|\{(?P<name>[^{}]*)\}|\{)")
+_TOO_MUCH = "too large or too deeply nested"
 _TAG = "the tag {} is not supported: write plain text, numbers or lists"
+_TAGS = frozenset(
+    f"tag:yaml.org,2002:{kind}" for kind in ("bool", "float", "int", "map", "null", "seq", "str")
+)
+_HALF = "holds a half of a character (\\ud800 to \\udfff): write the character itself"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -41,7 +47,22 @@ class Document:
 
 
 class _Loader(yaml.SafeLoader):
-    """Plain data only: text, numbers, true and false, null, lists and mappings."""
+    """Plain data only: text, numbers, true and false, null, lists and mappings.
+
+    What is nested too deeply is refused while it is scanned: PyYAML's work grows with the square of the depth.
+    """
+
+    def fetch_flow_collection_start(self, TokenClass: Any) -> None:  # noqa: N803 - PyYAML's name
+        self._go_deeper(self.flow_level)
+        super().fetch_flow_collection_start(TokenClass)
+
+    def add_indent(self, column: int) -> bool:
+        self._go_deeper(len(self.indents))
+        return bool(super().add_indent(column))
+
+    def _go_deeper(self, depth: int) -> None:
+        if depth > _MAX_DEPTH:
+            raise yaml.MarkedYAMLError(problem=_TOO_MUCH, problem_mark=self.get_mark())
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -65,8 +86,9 @@ def read(text: str, environ: Mapping[str, str]) -> Document:
         document.problems.append(Problem((), f"not valid YAML: {what}", mark.line + 1 if mark else None))
     except yaml.YAMLError as error:
         document.problems.append(Problem((), f"not valid YAML: {' '.join(str(error).split())}"))
-    except RecursionError:
-        document.problems.append(Problem((), "is nested too deeply"))
+    except ValueError:  # e.g. the escape "\U7fffffff", or a %YAML version of 5000 digits
+        line = loader.line + 1 if loader is not None else None
+        document.problems.append(Problem((), "not valid YAML: a character or number that there is not", line))
     finally:
         if loader is not None:
             loader.dispose()
@@ -95,9 +117,9 @@ class _Reader:
     def _value(self, node: yaml.Node, path: KeyPath) -> object:
         self._nodes += 1
         if self._nodes > _MAX_NODES or len(path) > _MAX_DEPTH:
-            raise yaml.MarkedYAMLError(problem="too large or too deeply nested", problem_mark=node.start_mark)
+            raise yaml.MarkedYAMLError(problem=_TOO_MUCH, problem_mark=node.start_mark)
         self._document.lines.setdefault(path, node.start_mark.line + 1)
-        if not node.tag.startswith("tag:yaml.org,2002:") or "python" in node.tag:
+        if node.tag not in _TAGS:
             self._problem(path, node, _TAG.format(node.tag))
             return None
         if isinstance(node, yaml.MappingNode):
@@ -117,6 +139,9 @@ class _Reader:
                 self._problem(path, key_node, "`<<` is not supported: write the keys out")
                 continue
             key, line = key_node.value, key_node.start_mark.line + 1
+            if not _is_unicode(key):
+                self._problem(path, key_node, f"a key {_HALF}")
+                continue
             here = (*path, key)
             if key in first_line:
                 self._problem(here, key_node, f"is there twice (first in line {first_line[key]}): keep one")
@@ -129,14 +154,11 @@ class _Reader:
     def _scalar(self, node: yaml.Node, path: KeyPath) -> object:
         try:
             value = self._loader.construct_object(node, deep=True)
-        except (ValueError, OverflowError):  # e.g. the number `0x`, or one of 5000 digits
+        except (ValueError, OverflowError, LookupError):  # e.g. `0x`, a number of 5000 digits, `!!bool x`
             self._problem(path, node, "is not a number that can be read: put it in quotes if it is text")
             return None
         except yaml.constructor.ConstructorError:
             self._problem(path, node, _TAG.format(node.tag))
-            return None
-        if isinstance(value, bytes):
-            self._problem(path, node, "binary data is not supported")
             return None
         return self._substituted(value, node, path) if isinstance(value, str) else value
 
@@ -166,4 +188,12 @@ class _Reader:
             return self._environ[name]
 
         substituted = _REFERENCE.sub(replace, text)
+        if not _is_unicode(substituted):
+            self._problem(path, node, _HALF)
+            failed = True
         return None if failed else substituted
+
+
+def _is_unicode(text: str) -> bool:
+    """False for a lone surrogate, which YAML's escapes can write and nothing can send."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)

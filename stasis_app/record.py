@@ -1,0 +1,72 @@
+"""What is left of a call when it is over: one line for the log, with the figures as fields for a collector. Pure."""
+
+from dataclasses import dataclass
+
+from media_bridge.quality import Quality, quality
+from media_bridge.settings import TransportName
+from media_bridge.stats import MediaStats
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """How the sound of a call was. `quality` is None when nothing was heard."""
+
+    transport: TransportName
+    stats: MediaStats
+    quality: Quality | None
+
+    @classmethod
+    def of(cls, transport: TransportName, stats: MediaStats) -> "Sound":
+        return cls(transport, stats, quality(stats, transport))
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """`sound` is None when the call had none: it was never given a way for it."""
+
+    call_id: str
+    cause: str
+    seconds: float
+    sound: Sound | None
+
+    def __str__(self) -> str:
+        said = f"call {self.call_id} ended after {self.seconds:.0f} s: {self.cause}"
+        if self.sound is None:
+            return said
+        stats, rated = self.sound.stats, self.sound.quality
+        if rated is None:
+            return f"{said}; nothing was heard of the caller"
+        return (
+            f"{said}; heard {stats.packets_in} packets, loss {100 * rated.loss:.2f} % ({stats.lost} lost, {stats.late}"
+            f" late, {stats.concealed} frames concealed), jitter {stats.jitter_ms:.1f} ms, delay"
+            f" {rated.delay_ms:.0f} ms, MOS {rated.mos:.2f}; {stats.underruns} underruns of the bot's voice"
+        )
+
+    def fields(self) -> dict[str, object]:
+        """The same for `log.format: json`."""
+        found: dict[str, object] = {
+            "call": self.call_id,
+            "cause": self.cause,
+            "seconds": round(self.seconds, 1),
+        }
+        if self.sound is None:
+            return found
+        stats, rated = self.sound.stats, self.sound.quality
+        found |= {
+            "transport": self.sound.transport,
+            "packets_in": stats.packets_in,
+            "packets_out": stats.packets_out,
+            "lost": stats.lost,
+            "late": stats.late,
+            "concealed": stats.concealed,
+            "underruns": stats.underruns,
+            "jitter_ms": round(stats.jitter_ms, 1),
+        }
+        if rated is not None:
+            found |= {
+                "loss_percent": round(100 * rated.loss, 2),
+                "delay_ms": round(rated.delay_ms),
+                "rating": round(rated.rating, 1),
+                "mos": round(rated.mos, 2),
+            }
+        return found

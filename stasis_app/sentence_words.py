@@ -1,0 +1,43 @@
+"""English words that tell whether a full stop ends a sentence, and where a clause begins. Data only."""
+
+from typing import Final
+
+# always followed by a name or number
+TITLES: Final = frozenset(
+    "mr mrs ms prof gen sen rep gov capt cpt lt col sgt rev hon messrs mme mlle fr mt ft e.g i.e cf viz vs "
+    "approx ca incl excl esp".split()
+)
+# followed by a name, or (Drive, Street) the end of a sentence
+TITLES_OR_STREETS: Final = frozenset({"dr", "st"})
+# end no sentence when a number comes next
+BEFORE_NUMBER: Final = frozenset(
+    "no nos fig figs vol p pp ch sec art par ext tel apt ste rm jan feb mar apr jun jul aug sep sept oct nov "
+    "dec".split()
+)
+# may end a sentence; a capital or nothing known against it decides
+MAYBE_ENDS: Final = frozenset(
+    "a.m p.m am pm etc inc ltd co corp jr sr ave rd blvd ln hwy sq bros dept est min max hr hrs secs mins in "
+    "ft lb lbs oz ph.d b.a m.a b.sc m.sc mon tue tues wed thu thur thurs fri sat sun u.s u.k u.s.a d.c".split()
+)
+# a capital word after an abbreviation that still belongs to the same sentence
+GOES_ON: Final = frozenset(
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july "
+    "august september october november december est pst cst mst edt pdt gmt utc eastern pacific central "
+    "mountain suite apt unit floor box n s e w nw ne sw se north south east west army navy government "
+    "congress senate president dollar dollars".split()
+)
+# capital words that open a sentence and are nobody's name
+STARTERS: Final = frozenset(
+    "i i'm i'll i've you you're your he she it it's its we we're we'll we've our they they're their the this "
+    "that that's these those there there's here here's a an my and but or so if when while because although "
+    "as what what's where where's when's who who's why how which is are am was were do does did don't can "
+    "can't could would should shall have has please no yes not now then also to for in on at with from after "
+    "before once until since just let let's thank thanks sorry sure okay ok well however unfortunately "
+    "alternatively otherwise".split()
+)
+JOINING: Final = frozenset(
+    {"but", "so", "because", "while", "although", "which", "unless", "then", "where", "whereas"}
+)
+LATE_JOINING: Final = frozenset(
+    {"and", "or", "if", "when", "that", "with", "for", "to", "from", "at", "on", "in"}
+)

@@ -1,0 +1,49 @@
+"""Every input of the fuzz corpora, those that once failed among them, on any Python and without the fuzzer."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.hunt import Limits, hunt
+from tests.fuzz.target import CORPUS, NAMES, ROOT, Target, has_fuzzer_wheel, inputs, load, module_of, try_one
+
+TARGETS = ROOT / "tests" / "fuzz" / "targets"
+TRAP = "tests.support.fuzz_trap"
+
+
+@pytest.fixture(scope="module")
+def targets() -> dict[str, Target]:
+    return {name: load(module_of(name)) for name in NAMES}
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), list(inputs(NAMES)), ids=lambda value: getattr(value, "name", value)
+)
+def test_an_input_of_the_corpus_fails_nothing(name: str, path: Path, targets: dict[str, Target]) -> None:
+    assert try_one(targets[name].one_input, path.read_bytes()) is None
+
+
+def test_every_target_has_a_corpus_and_every_corpus_a_target() -> None:
+    assert {path.stem for path in TARGETS.glob("[!_]*.py")} == set(NAMES)
+    assert {path.name for path in CORPUS.iterdir()} == set(NAMES)
+
+
+def test_the_fuzzer_is_here_where_it_has_a_package() -> None:
+    assert importlib.util.find_spec("atheris") is not None or not has_fuzzer_wheel()
+
+
+@pytest.mark.skipif(not has_fuzzer_wheel(), reason="the fuzzer has no package for this machine")
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [(b"raise", "crash"), (b"hang", "timeout"), (b"grow", "oom")],
+    ids=lambda value: str(value),
+)
+def test_a_hunt_tells_what_it_found(data: bytes, kind: str, tmp_path: Path) -> None:
+    """Each way to fail stands in the corpus: a hunt that misses that finds nothing at all."""
+    seeds = tmp_path / "seeds"
+    seeds.mkdir()
+    (seeds / "seed").write_bytes(data)
+    limits = Limits(seconds=20, seed=1, timeout_s=2, memory_mib=256)
+    result = hunt(TRAP, load(TRAP), seeds, tmp_path / "out", limits)
+    assert [(path.name.partition("-")[0], path.read_bytes()) for path in result.found] == [(kind, data)]
