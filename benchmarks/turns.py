@@ -78,13 +78,13 @@ async def measure(
         with MediaEngine() as engine:
             async with MediaPlane(settings) as plane:
                 line = Line(engine, plane, SttClient(url, session=session), waits)
+                words_ms = await _words_take_ms(line.stt, clips)
                 asked = await play_all(line, turn_jobs(clips, asked=True), chosen.beside, settings, _say)
                 # the recogniser has little to do here: more of them go side by side
                 over = over_jobs(clips, beds, RATIOS_DB)
                 asked += await play_all(line, over, 2 * chosen.beside, settings, _say)
                 closed = [clip for clip in clips if clip.answer not in ("open", "none", "")]
                 unasked = await play_all(line, turn_jobs(closed, asked=False), chosen.beside, settings, _say)
-                words_ms = await _words_take_ms(line.stt, clips)
     peer = await turns_pipecat.decide([one.job.clip for one in asked], words_ms, _say)
     return asked, unasked, peer
 

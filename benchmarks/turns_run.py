@@ -26,6 +26,7 @@ ASKED: Final = {
     "date": "Which day would suit you?",
 }
 """What the bot asked before a clip, by the kind of answer it is."""
+HOW_MANY: Final = "How many would you like?"
 OPEN: Final = "How can I help you?"
 TELLING: Final = "We are open from nine to five on weekdays, and on Saturdays until noon."
 
@@ -81,9 +82,13 @@ class Outcome:
 def turn_jobs(clips: Sequence[Clip], *, asked: bool) -> list[Job]:
     """The clips that are turns; `asked`: after a question that wants such an answer, where it is no open one."""
     turns = [clip for clip in clips if clip.kind in ("finished", "unfinished", "dictation")]
-    return [
-        Job(clip, ASKED.get(clip.answer.partition(":")[0], OPEN) if asked else OPEN, False) for clip in turns
-    ]
+    return [Job(clip, _question(clip.answer) if asked else OPEN, False) for clip in turns]
+
+
+def _question(answer: str) -> str:
+    """A digit or two are a count, no number that is dictated."""
+    kind, _, digits = answer.partition(":")
+    return HOW_MANY if digits in ("1", "2") else ASKED.get(kind, OPEN)
 
 
 def over_jobs(clips: Sequence[Clip], beds: Sequence[Clip], ratios_db: Sequence[float]) -> list[Job]:

@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 FILLER: Final = re.compile(
-    r"\b(?:u+m+|u+h+|e+r+m*|h+m+|ah+m+|you know|i mean|let me (?:see|think|check|look|find)|let's see"
+    r"\b(?:u+m+|u+h+|eh+|e+r+m*|h+m+|ah+m+|you know|i mean|let me (?:see|think|check|look|find)|let's see"
     r"|how do i say"
     r"|what was it|and then|so then|basically|in that case)$|^(?:(?:so|oh|yes|no|ok|okay) )*well$"
 )

@@ -2,7 +2,8 @@
 
 The limits stand between two clouds measured with base and tiny.en: telephone speech down to 0 dB over pink noise has a
 no-speech probability of at most 0.25 and a mean log-probability of at least -0.95; silence, hum, tones, clicks and
-noise have over 0.45 or under -1.1 (digital silence: 0.9 and -0.6).
+noise have over 0.45 or under -1.1 (digital silence: 0.9 and -0.6). A dictated number with long pauses has
+0.6 too, but -0.2 to -0.3.
 """
 
 import re
@@ -13,6 +14,7 @@ SILENT_DBFS: Final = -58.0
 _FAINT_DBFS: Final = -45.0
 _SURELY_NO_SPEECH: Final = 0.6
 _PERHAPS_NO_SPEECH: Final = 0.3
+_SURE_LOGPROB: Final = -0.36
 _UNSURE_LOGPROB: Final = -0.8
 _GUESSED_LOGPROB: Final = -1.1
 _WORDS_PER_S: Final = 4.5
@@ -58,7 +60,9 @@ def spoken_text(decoding: Decoding, length_s: float, loudness_dbfs: float) -> st
     text = decoding.text.strip()
     if not any(character.isalnum() for character in text):
         return ""
-    if decoding.no_speech_prob >= _SURELY_NO_SPEECH or decoding.avg_logprob <= _GUESSED_LOGPROB:
+    if decoding.avg_logprob <= _GUESSED_LOGPROB:
+        return ""
+    if decoding.no_speech_prob >= _SURELY_NO_SPEECH and decoding.avg_logprob <= _SURE_LOGPROB:
         return ""
     if decoding.no_speech_prob >= _PERHAPS_NO_SPEECH and decoding.avg_logprob <= _UNSURE_LOGPROB:
         return ""

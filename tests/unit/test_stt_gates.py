@@ -18,6 +18,7 @@ def decoding(text: str, no_speech: float = 0.02, logprob: float = -0.1, tokens: 
         ("Thank you.", 0.04, -0.2, 1.0),
         ("No, no, no.", 0.1, -0.4, 1.5),
         ("Sí.", 0.2, -0.5, 0.6),
+        ("643-78-912", 0.62, -0.31, 5.0),  # with long pauses
         ("Please, can't for my reservation for tomorrow.", 0.057, -0.73, 3.5),
     ],
 )
