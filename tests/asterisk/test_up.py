@@ -164,7 +164,10 @@ async def test_parts_that_die_are_started_again(tmp_path: Path) -> None:
 async def test_two_call_processes_share_the_calls(tmp_path: Path) -> None:
     async with fake_workers() as fakes:
         config, ports = settings(fakes)
-        ports["web"] = config["web"]["port"] = two_ports()  # type: ignore[index]
+        ports["web"] = two_ports()
+        config["web"] = {"port": ports["web"]}
+        # Asterisk connects to the one that has the call
+        config["media"] = {"transport": "audiosocket", "audiosocket_port": two_ports(ports["web"] + 2)}
         config["calls"] = {"drain_s": 1, "processes": 2, "max_calls": 1}
         async with up(tmp_path, config, ports) as running, Phone() as phone:
             await running.said("^Stop it:")

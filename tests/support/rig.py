@@ -40,9 +40,9 @@ def free_ports(count: int, kind: socket.SocketKind = socket.SOCK_DGRAM) -> list[
             probe.close()
 
 
-def two_ports() -> int:
-    """The first of two free TCP ports in a row, below those the kernel gives away."""
-    for port in range(28_000, 30_000, 2):
+def two_ports(lowest: int = 28_000) -> int:
+    """The first of two free TCP ports in a row, from `lowest` on: below those the kernel gives away."""
+    for port in range(lowest, 31_000, 2):
         with socket.socket() as first, socket.socket() as second:
             try:
                 first.bind((HOST, port))
