@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 CORPUS = Path(__file__).parent / "corpus"
 FOUND = ROOT / "var" / "fuzz"
 
-INSTRUMENTED = ("gpu_workers", "media_bridge", "stasis_app", "voicebot", "yaml")
+INSTRUMENTED = ("chunk", "gpu_workers", "media_bridge", "stasis_app", "voicebot", "wave", "yaml")
 """The packages whose branches guide the search."""
 
 TIMEOUT_S = 20
