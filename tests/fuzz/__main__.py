@@ -52,7 +52,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=int, default=20, help="for each target (20)")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="targets at once (2)")
     parser.add_argument(
-        "--seed", type=int, help="the same inputs at each run of the same code; not given: others each time"
+        "--seed",
+        type=int,
+        help="nearly the same inputs at each run of the same code; not given: others each time",
     )
     parser.add_argument("--input", metavar="HEX", help="try only this input")
     parser.add_argument("--file", type=Path, help="try only this file")
