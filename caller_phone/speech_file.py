@@ -10,6 +10,8 @@ from caller_phone.errors import SpeechFileError
 from caller_phone.g711 import Samples
 from caller_phone.rtp import SAMPLE_RATE
 
+_RATES = range(1000, 384_001)
+
 
 def load(source: bytes | str | Path) -> Samples:
     """A WAV file (16-bit PCM, any rate; more channels are mixed down), or pcm bytes (8 kHz mono s16le) as they are.
@@ -25,10 +27,14 @@ def load(source: bytes | str | Path) -> Samples:
             rate, channels, width = file.getframerate(), file.getnchannels(), file.getsampwidth()
             data = file.readframes(file.getnframes())
     except (OSError, wave.Error, EOFError) as error:
-        raise SpeechFileError(f"{source}: {error or 'not a WAV file'}") from error
+        raise SpeechFileError(f"{source}: {str(error) or 'ends too early to be a WAV file'}") from error
     if width != 2:
         raise SpeechFileError(
             f"{source}: {8 * width}-bit samples; want 16-bit PCM (sox IN.wav -b 16 OUT.wav)"
+        )
+    if rate not in _RATES:
+        raise SpeechFileError(
+            f"{source}: {rate} samples a second; want {_RATES.start} to {_RATES.stop - 1} (sox IN.wav -r 8000 OUT.wav)"
         )
     samples = np.frombuffer(data, "<i2").astype(np.float32)
     mono = samples[: len(samples) // channels * channels].reshape(-1, channels).mean(axis=1)

@@ -307,6 +307,7 @@ class Endpoint:
         self._peak_db = float(levels.max())
         loud = self._standing_out(levels)
         end = since + (int(loud[-1]) + 1) * _BLOCK if len(loud) else self._last_voiced
+        # what stands out may lie before the start, when the speech itself is hardly louder than the line
         return max(end, self._last_voiced - _LINGER, self._started + _BLOCK)
 
     def _standing_out(self, levels: NDArray[np.float32]) -> NDArray[np.intp]:

@@ -120,14 +120,19 @@ def _event(name: str, fields: Mapping[str, object]) -> WebsocketEvent:
         case "ERROR":
             return Complaint(_text(fields, "error_text"))
         case _:
-            return OtherEvent(name[:64])
+            return OtherEvent(_unicode(name[:64]))
 
 
 def _text(fields: Mapping[str, object], name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str):
         raise WebsocketMessageError(f"{name}: not a text")
-    return value
+    return _unicode(value)
+
+
+def _unicode(text: str) -> str:
+    """A lone surrogate is legal JSON and could not be logged: a question mark stands for it."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def _number(fields: Mapping[str, object], name: str) -> int:

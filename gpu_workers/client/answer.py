@@ -10,9 +10,14 @@ class AnswerError(ValueError):
 
 
 def json_object(body: bytes | str) -> Mapping[str, Any]:
-    """Raises AnswerError, and nothing else."""
+    """Raises AnswerError, and nothing else. All texts of it can be sent, logged and stored."""
+    # given bytes, json.loads lets half a character through
+    text = body if isinstance(body, str) else body.decode("utf-8-sig", "replace")
     try:
-        answer = json.loads(body)
+        answer = json.loads(text)
+        if "\\u" in text:
+            # a lone surrogate is legal in such an escape: a question mark stands for it
+            answer = json.loads(json.dumps(answer, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError) as error:
         raise AnswerError("not JSON") from error
     if not isinstance(answer, Mapping):

@@ -111,8 +111,7 @@ def transcript_of(answer: Mapping[str, Any], seconds: float) -> Transcript:
     )
     language = answer.get("language")
     return Transcript(
-        # a lone surrogate is legal JSON, and could be sent nowhere
-        text=text.encode(errors="replace").decode().strip(),
+        text=text.strip(),
         language=language if isinstance(language, str) else None,
         no_speech_prob=_mean(segments, "no_speech_prob"),
         avg_logprob=_mean(segments, "avg_logprob"),

@@ -26,7 +26,7 @@ def samples_of(wav: bytes) -> Samples:
             channels, width, rate = file.getnchannels(), file.getsampwidth(), file.getframerate()
             pcm = file.readframes(min(file.getnframes(), (MAX_SECONDS + 1) * rate))
     except (wave.Error, EOFError, ValueError, RuntimeError) as error:
-        raise _unusable(f"the file is not a PCM WAV file: {error or 'it ends too early'}") from error
+        raise _unusable(f"the file is not a PCM WAV file: {str(error) or 'it ends too early'}") from error
     if channels != 1:
         raise _unusable(f"the file has {channels} channels; send mono")
     if width != 2:

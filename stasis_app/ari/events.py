@@ -188,7 +188,8 @@ def _dtmf(message: Mapping[str, object]) -> AriEvent:
 def _playback_finished(message: Mapping[str, object]) -> AriEvent:
     playback = _object(message.get("playback"), "playback")
     kind, _, target = _soft_text(playback, "target_uri").partition(":")
-    return PlaybackFinished(_id(playback), target if kind == "channel" else "", _soft_text(playback, "state"))
+    channel_id = target if kind == "channel" and len(target) <= MAX_ID_CHARS else ""
+    return PlaybackFinished(_id(playback), channel_id, _soft_text(playback, "state"))
 
 
 def _replaced(message: Mapping[str, object]) -> AriEvent:
@@ -228,18 +229,23 @@ def _text(fields: Mapping[str, object], name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str):
         raise AriEventError(f"{name}: not a text")
-    return value
+    return _unicode(value)
 
 
 def _soft_text(fields: Mapping[str, object], name: str) -> str:
     value = fields.get(name)
-    return value if isinstance(value, str) else ""
+    return _unicode(value) if isinstance(value, str) else ""
+
+
+def _unicode(text: str) -> str:
+    """A lone surrogate is legal JSON and could be sent, logged or stored nowhere: a question mark stands for it."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def _texts(value: object, what: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise AriEventError(f"{what}: not a list of texts")
-    return tuple(value)
+    return tuple(map(_unicode, value))
 
 
 def _number(fields: Mapping[str, object], name: str) -> int:
@@ -248,9 +254,11 @@ def _number(fields: Mapping[str, object], name: str) -> int:
 
 
 def _id(fields: Mapping[str, object]) -> str:
-    value = _text(fields, "id")
-    # a lone surrogate is legal JSON, and could never be put into a URL
-    if not 0 < len(value) <= MAX_ID_CHARS or any("\ud800" <= char <= "\udfff" for char in value):
+    value = fields.get("id")
+    if not isinstance(value, str):
+        raise AriEventError("id: not a text")
+    # with a question mark in it, it would be the id of something else
+    if not 0 < len(value) <= MAX_ID_CHARS or _unicode(value) != value:
         raise AriEventError("id: empty, too long or not Unicode")
     return value
 

@@ -220,7 +220,8 @@ class Ari:
             answer = None
         if not response.ok:
             said = answer.get("message") if isinstance(answer, dict) else None
-            raise AriError(response.status, method, path, str(said or response.reason)[:_MAX_MESSAGE])
+            message = str(said or response.reason)[:_MAX_MESSAGE].encode(errors="replace").decode()
+            raise AriError(response.status, method, path, message)
         return answer
 
 

@@ -4,6 +4,7 @@
 """
 
 import argparse
+import faulthandler
 import importlib.util
 import os
 import subprocess
@@ -27,14 +28,14 @@ from tests.fuzz.target import (
     try_one,
 )
 
+_STDERR = 2
 _REPLAY_S = 3 * TIMEOUT_S
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
-    if options.input is not None or options.file is not None:
-        data = bytes.fromhex(options.input) if options.file is None else options.file.read_bytes()
-        return _replay(options.names[0], data)
+    if options.input is not None:
+        return _replay(options.names[0], options.input)
     if importlib.util.find_spec("atheris") is not None:
         return _hunt_all(options.names, Limits(options.seconds, options.seed), options.jobs)
     if has_fuzzer_wheel():
@@ -52,22 +53,36 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=int, default=20, help="for each target (20)")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="targets at once (2)")
     parser.add_argument(
-        "--seed", type=int, help="the same inputs at each run of the same code; not given: others each time"
+        "--seed",
+        type=int,
+        help="nearly the same inputs at each run of the same code; not given: others each time",
     )
-    parser.add_argument("--input", metavar="HEX", help="try only this input")
-    parser.add_argument("--file", type=Path, help="try only this file")
+    parser.add_argument("--input", metavar="HEX", type=bytes.fromhex, help="try only this input")
+    parser.add_argument("--file", dest="input", type=_contents, help="try only this file")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in NAMES]
     if unknown:
         parser.error(f"no target {unknown[0]!r}: there are {', '.join(NAMES)}")
-    if (options.input is not None or options.file is not None) and len(options.names) != 1:
+    if options.input is not None and len(options.names) != 1:
         parser.error("--input and --file need the NAME of one target")
     options.names = options.names or list(NAMES)
     return options
 
 
+def _contents(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{path}: {error.strerror}") from error
+
+
 def _replay(name: str, data: bytes) -> int:
-    failure = try_one(load(module_of(name)).one_input, data)
+    # a loop without end ends the process, and its stack is shown
+    faulthandler.dump_traceback_later(TIMEOUT_S, exit=True, file=_STDERR)
+    try:
+        failure = try_one(load(module_of(name)).one_input, data)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
     if failure is None:
         return 0
     print(f"fuzz {name}: an input of {len(data)} bytes fails\n{failure}", file=sys.stderr)

@@ -115,6 +115,8 @@ def test_any_text_is_an_event_or_none_of_the_media_websocket(text: str) -> None:
         ('{"event":"MEDIA_XON","channel_id":"m"}', websocket.Xon()),
         ('{"event":"DTMF_END","channel_id":"m","digit":"5"}', websocket.DtmfEnd()),
         ('{"event":"ERROR","channel_id":"m","error_text":"no"}', websocket.Complaint("no")),
+        ('{"event":"ERROR","error_text":"a\\ud800"}', websocket.Complaint("a?")),
+        ('{"event":"\\ud83d"}', websocket.OtherEvent("?")),
         ('{"event":"QUEUE_DRAINED","channel_id":"m"}', websocket.OtherEvent("QUEUE_DRAINED")),
     ],
 )

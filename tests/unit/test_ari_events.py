@@ -68,6 +68,17 @@ def test_stasis_start_as_asterisk_sends_it() -> None:
         (event("ChannelHangupRequest", cause=32, soft=True), ChannelHangupRequest(PARSED, 32)),
         (event("ChannelHangupRequest"), ChannelHangupRequest(PARSED, 0)),
         (event("ChannelDtmfReceived", digit="#", duration_ms=120), ChannelDtmfReceived(PARSED, "#", 120)),
+        # half a character may stand in any text
+        (event("ChannelDtmfReceived", digit="\ud800"), ChannelDtmfReceived(PARSED, "?", 0)),
+        (event("StasisStart", args=["\ud83d", "\U0001f600"]), StasisStart(PARSED, ("?", "\U0001f600"), None)),
+        (
+            '{"type":"PlaybackFinished","playback":{"id":"p1","target_uri":"channel:\\udfff"}}',
+            PlaybackFinished("p1", "?", ""),
+        ),
+        (
+            '{"type":"PlaybackFinished","playback":{"id":"p1","target_uri":"channel:' + "x" * 257 + '"}}',
+            PlaybackFinished("p1", "", ""),
+        ),
         (event("ChannelHold", musicclass="default"), ChannelHold(PARSED)),
         ('{"type":"ApplicationReplaced","application":"voicebot"}', ApplicationReplaced("voicebot")),
         (event("ChannelVarset", variable="X", value="1"), UnknownEvent("ChannelVarset")),

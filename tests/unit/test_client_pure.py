@@ -75,6 +75,14 @@ def test_text_comes_piece_by_piece() -> None:
     assert deltas.done
 
 
+def test_half_a_character_in_a_delta_is_a_question_mark() -> None:
+    deltas = ChatDeltas()
+    assert deltas.feed(_delta({"content": "a\ud83d"})) == ["a?"]
+    assert deltas.feed(_delta({"content": "\U0001f600\u00e4"})) == ["\U0001f600\u00e4"]
+    with pytest.raises(WorkerError, match=r"no \?"):
+        deltas.feed('{"error": "no \\ud800"}')
+
+
 def test_a_tool_call_comes_whole_at_its_end() -> None:
     deltas = ChatDeltas()
     first = {"index": 0, "id": "call_9", "function": {"name": "transfer", "arguments": '{"to'}}
@@ -295,6 +303,7 @@ def test_our_own_wav_reads_back() -> None:
             Transcript("a", None, 0.5, None, 2.0),
         ),
         (b'{"text":"a\\ud83d"}', Transcript("a?", None, None, None, 2.0)),
+        (b'\xef\xbb\xbf{"text":"\xed\xa0\xbd"}', Transcript("\ufffd" * 3, None, None, None, 2.0)),
     ],
 )
 def test_a_transcript_of_any_server(answer: bytes, right: Transcript) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzz.__main__ import main as fuzz_main
 from tests.fuzz.hunt import Limits, hunt
 from tests.fuzz.target import CORPUS, NAMES, ROOT, Target, has_fuzzer_wheel, inputs, load, module_of, try_one
 
@@ -31,6 +32,27 @@ def test_every_target_has_a_corpus_and_every_corpus_a_target() -> None:
 
 def test_the_fuzzer_is_here_where_it_has_a_package() -> None:
     assert importlib.util.find_spec("atheris") is not None or not has_fuzzer_wheel()
+
+
+def test_a_finding_can_be_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fuzz_main(["websocket", "--input", "007b7d"]) == 0
+    assert fuzz_main(["rtp", "--file", str(CORPUS / "rtp" / "wrap")]) == 0
+    for wrong, said in ((["rtp", "--input", "0g"], "--input"), (["rtp", "--file", "none"], "No such file")):
+        with pytest.raises(SystemExit, match="2"):
+            fuzz_main(wrong)
+        assert said in capsys.readouterr().err
+
+
+def test_without_the_fuzzer_only_a_machine_that_has_no_package_of_it_passes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("tests.fuzz.__main__.has_fuzzer_wheel", lambda: True)
+    assert fuzz_main(["websocket"]) == 2
+    assert "run scripts/setup.sh dev" in capsys.readouterr().err
+    monkeypatch.setattr("tests.fuzz.__main__.has_fuzzer_wheel", lambda: False)
+    assert fuzz_main(["websocket"]) == 0
+    assert "only the corpus is replayed" in capsys.readouterr().out
 
 
 @pytest.mark.skipif(not has_fuzzer_wheel(), reason="the fuzzer has no package for this machine")

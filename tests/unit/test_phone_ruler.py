@@ -284,6 +284,14 @@ class TestFiles:
             file.writeframes(bytes(80))
         with pytest.raises(SpeechFileError, match=r"narrow\.wav: 8-bit"):
             load(narrow)
+        whole = narrow.read_bytes()
+        (tmp_path / "cut.wav").write_bytes(whole[:30])
+        with pytest.raises(SpeechFileError, match=r"cut\.wav: ends too early"):
+            load(tmp_path / "cut.wav")
+        # 16 bits a sample, at a rate of 0
+        (tmp_path / "still.wav").write_bytes(whole[:24] + bytes(8) + b"\x02\0\x10\0" + whole[36:])
+        with pytest.raises(SpeechFileError, match=r"still\.wav: 0 samples a second"):
+            load(tmp_path / "still.wav")
         with pytest.raises(SpeechFileError, match=r"absent\.wav"):
             load(tmp_path / "absent.wav")
         with pytest.raises(SpeechFileError, match="whole 16-bit samples"):

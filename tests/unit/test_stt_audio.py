@@ -41,7 +41,7 @@ def test_pitch_and_length_are_kept(rate: int) -> None:
     ("body", "message"),
     [
         (b"", "not a PCM WAV file"),
-        (b"RIFF", "not a PCM WAV file"),
+        (b"RIFF", "not a PCM WAV file: it ends too early"),
         (b"ID3 and more", "not a PCM WAV file"),
         (wav(b""), "holds no sound"),
         (wav(b"\0" * 400, channels=2), "2 channels; send mono"),

@@ -52,15 +52,17 @@ def _deltas(events: list[str]) -> None:
         try:
             pieces = deltas.feed(event)
         except WorkerError as error:
-            assert len(str(error)) < _LONGEST_MESSAGE
+            assert len(str(error).encode()) < 4 * _LONGEST_MESSAGE
             return
         for piece in pieces:
-            assert piece.name if isinstance(piece, ToolCall) else piece
+            text = piece.name + piece.id + piece.arguments if isinstance(piece, ToolCall) else piece
+            assert text.encode()
+            assert not isinstance(piece, ToolCall) or piece.name
 
 
 def _whole(body: bytes) -> None:
     """The same bytes as an answer that is no stream."""
-    assert len(health_of(200, body).detail) <= _LONGEST_DETAIL
+    assert len(health_of(200, body).detail.encode()) <= 4 * _LONGEST_DETAIL
     try:
         heard = transcript_of(json_object(body), 1.0)
     except AnswerError as error:

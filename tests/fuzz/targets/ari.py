@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from dataclasses import asdict
 
 from stasis_app.ari.errors import AriEventError
 from stasis_app.ari.events import (
@@ -55,7 +56,9 @@ def _event(text: str, hub: EventHub, calls: list[str]) -> None:
         assert len(event.type) <= MAX_ID_CHARS
     if isinstance(event, ChannelEvent | PlaybackFinished):
         # what goes into a URL
-        assert len(event.channel_id.encode()) <= 4 * MAX_ID_CHARS
+        assert len(event.channel_id) <= MAX_ID_CHARS
+    # what is logged and stored
+    json.dumps(asdict(event), ensure_ascii=False, default=str).encode()
     before = len(calls)
     known = isinstance(event, StasisStart) and event.channel_id in hub.callers
     hub.dispatch(event)

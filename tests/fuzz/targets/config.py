@@ -7,7 +7,7 @@ TOKENS = tuple(
     text.encode()
     for text in (
         *(f"{name}:" for name in Config.model_fields), "workers: {llm: {",
-        "profiles:\n  default:\n    ", "stt:", "tts:",
+        "url: http://[", "profiles:\n  default:\n    ", "stt:", "tts:",
         "password: ", "api_key: ", "${SECRET}", "${", "$${", "!!int ", "!!float ", "!!bool ", "!!null ",
         "!!binary ",
         "!!timestamp ", "!!omap ", "!!set ", "!!python/name:os.system ", "!!str ", "!!map ", "&a ",

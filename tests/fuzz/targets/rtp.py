@@ -31,6 +31,8 @@ _CALM_PACKETS = 300
 # bits of the first byte: sound is made of what was heard; the calm stream is tried. Both take long
 _DECODED = 0x10
 _CALM_IS_TRIED = 0xE0
+# the calm stream goes on where the last one was
+_GOES_ON = 0x04
 
 
 class _Ear:
@@ -50,7 +52,7 @@ class _Ear:
             packet = parse(datagram)
         except RtpError:
             return
-        assert packet.payload in datagram
+        assert _length(datagram, packet) == len(datagram)
         self.hear(packet)
 
     def hear(self, packet: RtpPacket) -> None:
@@ -81,7 +83,7 @@ class _Ear:
             case Wait():
                 return self._concealer.good(bytes(2 * self._wire.rate // 50))
 
-    def packet(self, sequence: int, timestamp: int, ssrc: int) -> RtpPacket:
+    def voice(self, sequence: int, timestamp: int, ssrc: int) -> RtpPacket:
         return RtpPacket(self._wire.payload_type, sequence, timestamp, ssrc, bytes(self._wire.frame_bytes))
 
     def check(self) -> None:
@@ -116,12 +118,20 @@ def one_input(data: bytes) -> None:
                 ear.now += choices.word() / 1000
             case _:
                 sequence, timestamp = sequence_add(sequence, 1), timestamp_add(timestamp, 160)
-                ear.hear(ear.packet(sequence, timestamp, ssrc))
+                ear.hear(ear.voice(sequence, timestamp, ssrc))
         if what & 0x80:
             ear.tick(is_decoded=is_decoded)
     ear.check()
     if first & _CALM_IS_TRIED == _CALM_IS_TRIED:
-        _is_heard_again(ear)
+        _is_heard_again(ear, sequence, timestamp, ssrc if first & _GOES_ON else 0xCA11)
+
+
+def _length(datagram: bytes, packet: RtpPacket) -> int:
+    """What the parts of a packet add up to (RFC 3550 5.1)."""
+    fixed = 12 + 4 * (datagram[0] & 0x0F)
+    extension = 4 + 4 * int.from_bytes(datagram[fixed + 2 : fixed + 4]) if datagram[0] & 0x10 else 0
+    padding = max(1, datagram[-1]) if datagram[0] & 0x20 else 0
+    return fixed + extension + len(packet.payload) + padding
 
 
 def _mangled(choices: Choices, sequence: int, timestamp: int, ssrc: int) -> bytes:
@@ -134,8 +144,8 @@ def _mangled(choices: Choices, sequence: int, timestamp: int, ssrc: int) -> byte
     return bytes(datagram)
 
 
-def _is_heard_again(ear: _Ear) -> None:
-    for number in range(_CALM_PACKETS):
-        ear.hear(ear.packet(number, number * 160, 0xCA11))
+def _is_heard_again(ear: _Ear, sequence: int, timestamp: int, ssrc: int) -> None:
+    for number in range(1, _CALM_PACKETS + 1):
+        ear.hear(ear.voice(sequence_add(sequence, number), timestamp_add(timestamp, number * 160), ssrc))
         heard = ear.tick(is_decoded=False)
     assert heard is not None

@@ -26,7 +26,7 @@ TOKENS = tuple(
         " and ", ", but ", "\u0301", "word ",
     )
 )  # fmt: skip
-MAX_LEN = 768
+MAX_LEN = 400
 
 _NOT_SPOKEN = {"Cc", "Cf", "Cs", "Co", "Cn", "So", "Sk", "Zl"}
 _MARKUP = set("*`_~^|<>[]{}\\\n\t")

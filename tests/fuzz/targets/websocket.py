@@ -1,5 +1,8 @@
 """What Asterisk says on the media websocket: texts, one a line, and sound between them."""
 
+import json
+from dataclasses import asdict
+
 from media_bridge.codecs import WIRE
 from media_bridge.settings import JitterSettings, Medium
 from media_bridge.stream_in import StreamIn
@@ -51,6 +54,8 @@ def _text(text: str) -> None:
     except WebsocketMessageError as error:
         assert len(str(error)) < 200, "the text itself, which may hold anything, is in the log"
         return
+    # what is logged
+    json.dumps(asdict(event), ensure_ascii=False).encode()
     match event:
         case MediaStart(frame_bytes=number) | Status(queued=number):
             assert 0 <= number <= _MAX_NUMBER
