@@ -150,6 +150,7 @@ class TestProblems:
                 'web:\n  host: "\\U7fffffff"',
                 "line 2: not valid YAML: a character or number that there is not",
             ),
+            ('web: {host: "\\U8fffffff"}', "line 1: not valid YAML: a character or number that there is not"),
             ('web: {host: "\\ud800"}', "web.host: holds a half of a character"),
             ('"\\ud800": 1', "line 1: a key holds a half of a character"),
             ("a:\n" + "\n".join(" " * n + "a:" for n in range(1, 60)), "too deeply nested"),

@@ -86,7 +86,8 @@ def read(text: str, environ: Mapping[str, str]) -> Document:
         document.problems.append(Problem((), f"not valid YAML: {what}", mark.line + 1 if mark else None))
     except yaml.YAMLError as error:
         document.problems.append(Problem((), f"not valid YAML: {' '.join(str(error).split())}"))
-    except ValueError:  # e.g. the escape "\U7fffffff", or a %YAML version of 5000 digits
+    # e.g. the escapes "\U7fffffff" and "\U8fffffff", or a %YAML version of 5000 digits
+    except (ValueError, OverflowError):
         line = loader.line + 1 if loader is not None else None
         document.problems.append(Problem((), "not valid YAML: a character or number that there is not", line))
     finally:
