@@ -118,7 +118,8 @@ async def test_what_can_be_repaired_is_and_time_is_neither_stretched_nor_cut(
 @pytest.mark.parametrize("name", [name for name in REPAIRED if name != "silence suppressed"])
 async def test_at_most_three_frames_are_concealed(calls: dict[str, Line], name: str) -> None:
     assert concealed(calls, name) <= MAY_CONCEAL
-    assert calls[name].observed.stats().lost == 0
+    # a packet that the network still held back when the call ended
+    assert calls[name].observed.stats().lost <= 1
 
 
 async def test_ten_places_late_is_counted_and_never_played_out_of_its_turn(calls: dict[str, Line]) -> None:
