@@ -57,15 +57,18 @@ def test_without_the_fuzzer_only_a_machine_that_has_no_package_of_it_passes(
 
 @pytest.mark.skipif(not has_fuzzer_wheel(), reason="the fuzzer has no package for this machine")
 @pytest.mark.parametrize(
-    ("data", "kind"),
-    [(b"raise", "crash"), (b"hang", "timeout"), (b"grow", "oom")],
-    ids=lambda value: str(value),
+    ("data", "kind", "limits"),
+    [
+        (b"raise", "crash", Limits(seconds=20, seed=1)),
+        (b"hang", "timeout", Limits(seconds=20, seed=1, timeout_s=2)),
+        (b"grow", "oom", Limits(seconds=20, seed=1, timeout_s=15, memory_mib=512)),
+    ],
+    ids=["raise", "hang", "grow"],
 )
-def test_a_hunt_tells_what_it_found(data: bytes, kind: str, tmp_path: Path) -> None:
+def test_a_hunt_tells_what_it_found(data: bytes, kind: str, limits: Limits, tmp_path: Path) -> None:
     """Each way to fail stands in the corpus: a hunt that misses that finds nothing at all."""
     seeds = tmp_path / "seeds"
     seeds.mkdir()
     (seeds / "seed").write_bytes(data)
-    limits = Limits(seconds=20, seed=1, timeout_s=2, memory_mib=256)
     result = hunt(TRAP, load(TRAP), seeds, tmp_path / "out", limits)
     assert [(path.name.partition("-")[0], path.read_bytes()) for path in result.found] == [(kind, data)]
