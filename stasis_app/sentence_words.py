@@ -41,3 +41,15 @@ JOINING: Final = frozenset(
 LATE_JOINING: Final = frozenset(
     {"and", "or", "if", "when", "that", "with", "for", "to", "from", "at", "on", "in"}
 )
+# belong to the word behind them: no breath is taken there
+CLINGING: Final = frozenset(
+    "a an the my your our his her its their this that these those some any no every each of to in on at for from "
+    "with by into about as than and or nor not is are was were be been am do does did have has had will would can "
+    "could should shall may might must i you we they he she it very more most mr mrs ms one two three four five six "
+    "seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty "
+    "forty fifty sixty seventy eighty ninety hundred thousand million".split()
+)
+# open a phrase: a breath may be taken before them, if what stands before is no part of it
+OPENING: Final = JOINING | frozenset(
+    "from by in on at with for about during before after until till near between within if when and or".split()
+)

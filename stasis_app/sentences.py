@@ -93,6 +93,18 @@ class SentenceChunker:
             self._cut(cut, chunks)
         return chunks
 
+    def close_phrase(self) -> list[str]:
+        """What stands before the newest phrase of an open first chunk: a voice may pause there; often nothing."""
+        chunks: list[str] = []
+        if self._early and not _in_link(self._open):
+            for blank in reversed([match.start() for match in re.finditer(r"\s(?=\S+\s)", self._open)]):
+                opening = self._open[blank:].split(maxsplit=1)[0].lower()
+                before = self._open[:blank]
+                if opening in words.OPENING and _words(before) >= _MIN_WORDS and _takes_a_breath(before):
+                    self._cut(blank, chunks)
+                    break
+        return chunks
+
     @property
     def _early(self) -> bool:
         return self._said < self._first_chars
@@ -293,11 +305,15 @@ def _soft_break(text: str, limit: int, least: int) -> int:
         if text[at - 1] in _WIDE_CLAUSES + _WIDE_FINALS:
             return at
     if blanks:
-        return next((at for at in blanks if not text[at - 1].isdigit() and text[at - 1] != "."), blanks[0])
+        return next((at for at in blanks if at >= least and _takes_a_breath(text[:at])), blanks[0])
     cut = limit
     while cut > 1 and unicodedata.category(text[cut : cut + 1] or "x").startswith("M"):
         cut -= 1
     return cut
+
+
+def _takes_a_breath(before: str) -> bool:
+    return not before[-1].isdigit() and before[-1] != "." and before.split()[-1].lower() not in words.CLINGING
 
 
 def _in_link(text: str) -> bool:

@@ -14,6 +14,9 @@ from stasis_app.turn import Parts, Turn
 # the sooner the first chunk closes, the sooner sound starts; the rest is made while it plays
 _FIRST_CHARS, _FIRST_MAX_CHARS = 10, 45
 
+FIRST_PHRASE_S = 0.35
+"""A model this slow has its first chunk closed where a voice may pause, comma or not."""
+
 FIRST_CHUNK_S = 1.2
 """A first chunk is spoken so long after its first token, as far as it goes."""
 
@@ -49,8 +52,8 @@ async def sentences(
                 chunks = chunker.close_sentence()
             else:
                 continue  # no tools are offered: a call of one is no speech
-            if turn.times.first_sentence is None and not chunks and _is_late(turn, now()):
-                chunks = chunker.close_first()
+            if turn.times.first_sentence is None and not chunks:
+                chunks = _overdue(chunker, now() - (turn.times.first_token or now()))
             for sentence in filter(None, map(speakable.feed, chunks)):
                 turn.times.first_sentence = turn.times.first_sentence or now()
                 yield sentence
@@ -61,8 +64,10 @@ async def sentences(
         yield sentence
 
 
-def _is_late(turn: Turn, now: float) -> bool:
-    return turn.times.first_token is not None and now - turn.times.first_token >= FIRST_CHUNK_S
+def _overdue(chunker: SentenceChunker, waited_s: float) -> list[str]:
+    if waited_s >= FIRST_CHUNK_S:
+        return chunker.close_first()
+    return chunker.close_phrase() if waited_s >= FIRST_PHRASE_S else []
 
 
 async def with_lulls(pieces: AsyncIterator[Piece], lull_s: float) -> AsyncGenerator[Piece | None, None]:

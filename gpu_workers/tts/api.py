@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from gpu_workers.errors import RequestError
 from gpu_workers.serving import while_connected
@@ -21,6 +21,8 @@ _ANY_VOICE: Final = frozenset({"", "default"})
 
 class SpeechRequest(BaseModel):
     """Fields of the OpenAI API that we do not know are ignored, as `model` is: a worker has one voice."""
+
+    model_config = ConfigDict(strict=True)
 
     input: Annotated[str, Field(max_length=_MAX_INPUT)]
     model: str = ""

@@ -75,4 +75,5 @@ async def test_a_disclosure_is_heard_to_its_end_and_what_was_said_over_it_is_ans
     assert (said[1]["caller"], said[1]["bot"]) == ("How much is it?", "Nineteen dollars.")
     first = talkspurts(call.recording().bot())[0]
     seconds = len(DISCLOSURE) * workers.tts.seconds_per_char
-    assert first.end_s - first.start_s == pytest.approx(seconds, abs=0.25), "in one piece"
+    # the answer was ready and may follow without a gap
+    assert first.end_s - first.start_s > seconds - 0.25, "in one piece"

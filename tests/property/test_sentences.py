@@ -49,6 +49,13 @@ def test_close_first_loses_nothing(text: str, at: int) -> None:
 
 
 @given(_texts, st.integers(0, 300))
+def test_close_phrase_loses_nothing(text: str, at: int) -> None:
+    chunker = SentenceChunker()
+    chunks = chunker.feed(text[:at]) + chunker.close_phrase() + chunker.feed(text[at:]) + chunker.finish()
+    assert "".join("".join(chunks).split()) == "".join(spoken_characters(text).split())
+
+
+@given(_texts, st.integers(0, 300))
 def test_close_sentence_loses_nothing(text: str, at: int) -> None:
     chunker = SentenceChunker()
     chunks = chunker.feed(text[:at]) + chunker.close_sentence() + chunker.feed(text[at:]) + chunker.finish()

@@ -231,6 +231,37 @@ def test_what_may_go_on_waits(text: str) -> None:
     assert chunker.close_sentence() == []
 
 
+@pytest.mark.parametrize(
+    ("text", "closed"),
+    [
+        ("Yes, we are open on Saturday ", ["Yes, we are open"]),
+        ("You can pay by card or by ", ["You can pay by card"]),
+        ("The shop is at 12 Lake Street in town", ["The shop is at 12 Lake Street"]),
+        # the word is not whole yet, there are no three words, they belong together, no phrase begins
+        ("We are open on", []),
+        ("We work on bikes ", []),
+        ("This is the on ramp ", []),
+        ("The repair usually takes two days ", []),
+    ],
+)
+def test_close_phrase_gives_what_stands_before_the_newest_phrase(text: str, closed: list[str]) -> None:
+    chunker = SentenceChunker()
+    assert chunker.feed(text) == []
+    assert chunker.close_phrase() == closed
+    assert " ".join(closed + chunker.finish()) == text.strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("The monthly service plan costs nineteen dollars.", "The monthly service plan costs"),
+        ("The new workshop manager usually fixes twenty bikes", "The new workshop manager usually fixes"),
+    ],
+)
+def test_a_cut_for_length_leaves_words_together_that_belong_together(text: str, first: str) -> None:
+    assert SentenceChunker(first_chars=10, first_max_chars=45).feed(text)[0] == first
+
+
 @pytest.mark.parametrize("text", ["", "Our", "Our work shop", "$"])
 def test_close_first_waits_for_three_words(text: str) -> None:
     chunker = SentenceChunker()

@@ -305,6 +305,8 @@ async def test_a_listener_that_hangs_up_ends_the_synthesis(worker: Worker) -> No
         ({"input": "a", "voice": "alloy"}, "unknown_voice", "voice"),
         ({"input": "a", "response_format": "mp3"}, "invalid_value", "response_format"),
         ({"input": "a", "speed": 9}, "invalid_value", "speed"),
+        ({"input": "a", "speed": True}, "invalid_value", "speed"),
+        ({"input": "a", "speed": "1"}, "invalid_value", "speed"),
         ({"input": "a" * 5000}, "invalid_value", "input"),
         ({}, "invalid_value", "input"),
     ],
