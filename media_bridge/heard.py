@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 # slow speech, for a sentence whose length is not known yet: rather a word too few than one too many
 _MS_PER_CHARACTER = 87.5
-# from here on scripts are written without spaces
+# from here on scripts are written without spaces, but for Korean and the wide forms of Latin letters and digits
 _FIRST_UNSPACED = 0x2E80
+_SPACED = (range(0x3130, 0x3190), range(0xAC00, 0xD7B0), range(0xFF10, 0xFF5B))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,4 +62,9 @@ def _is_boundary(text: str, index: int) -> bool:
     """Between the characters before and at `index` no word goes on."""
     if index >= len(text):
         return True
-    return text[index].isspace() or ord(text[index - 1]) >= _FIRST_UNSPACED <= ord(text[index])
+    return text[index].isspace() or (_is_unspaced(text[index - 1]) and _is_unspaced(text[index]))
+
+
+def _is_unspaced(char: str) -> bool:
+    code = ord(char)
+    return code >= _FIRST_UNSPACED and not any(code in spaced for spaced in _SPACED)

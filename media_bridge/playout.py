@@ -157,7 +157,7 @@ class Playout:
     def is_dry(self) -> bool:
         """In the middle of speech, and its next frame has not come yet."""
         playing = self._voice in (_Voice.PLAYING, _Voice.RESUMING)
-        return self._open and playing and self._played_samples > 0 and len(self._queue) < self._frame_bytes
+        return self._open and playing and self._played_samples > 0 and not self._has_frame
 
     def flush(self, unheard_samples: int = 0) -> Heard:
         """Drop what has not been played and close the turn; no PlayoutFinished follows.
@@ -211,9 +211,18 @@ class Playout:
             return self._pause_frame()
         if self._voice is _Voice.PAUSED:
             return self._silent_frame
-        if self._open and len(self._queue) < self._frame_bytes:
+        if self._open and not self._has_frame:
             return self._dry_frame()
         return self._speech_frame(self._turn, now)
+
+    @property
+    def _has_frame(self) -> bool:
+        """A whole frame, or the rest of a sentence that has all its sound."""
+        if len(self._queue) >= self._frame_bytes:
+            return True
+        latest = self._sentences[-1] if self._sentences else None
+        begun = self._put_samples if latest is None else latest.start if latest.end is None else latest.end
+        return len(self._queue) > 1 and latest is not None and begun == self._put_samples
 
     def _pause_frame(self) -> PlayoutFrame:
         """The next samples fade away and stay in the queue: after the pause they come again in full."""
@@ -229,7 +238,7 @@ class Playout:
 
     def _dry_frame(self) -> PlayoutFrame:
         self._sounding = False
-        if not self._played_samples:
+        if not self._played_samples or (self._sentences and self._sentences[-1].end is not None):
             return PlayoutFrame(self._silence, "silence")
         self.underruns += 1
         return PlayoutFrame(self._silence, "underrun")

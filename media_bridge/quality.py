@@ -46,7 +46,7 @@ def quality(stats: MediaStats, transport: TransportName) -> Quality | None:
     if not stats.packets_in:
         return None
     if transport == "rtp":
-        missing, expected = stats.lost + stats.late, stats.packets_in + stats.lost
+        missing, expected = stats.lost + stats.late, max(1, stats.expected)
     else:
         missing, expected = stats.concealed, stats.packets_in + stats.concealed
     loss = min(1.0, max(0, missing) / expected)

@@ -36,6 +36,7 @@ class PortStats:
 class TransportStats:
     """One call's packets, or messages, since it began.
 
+    `expected`: of the voice packets that the peer numbered, so many, lost ones included (RFC 3550 A.3); RTP only.
     `dropped` counts those that were not heard, by reason. `lost` never came, `late` came after their turn to
     be heard, `concealed` is the number of 20 ms frames made up for either. `jitter_ms` (RFC 3550 A.8), the
     `delay_ms` that the jitter buffer adds and its `target_ms` are those of now, and of RTP only.
@@ -43,6 +44,7 @@ class TransportStats:
 
     packets_in: int = 0
     packets_out: int = 0
+    expected: int = 0
     lost: int = 0
     late: int = 0
     duplicates: int = 0

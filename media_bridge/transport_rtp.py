@@ -98,6 +98,7 @@ class RtpTransport:
         return TransportStats(
             packets_in=sock.packets_in,
             packets_out=sock.packets_out,
+            expected=source.expected,
             lost=source.lost,
             late=jitter.late,
             duplicates=source.verdicts.get(Verdict.DUPLICATE, 0) + jitter.duplicate,

@@ -342,7 +342,11 @@ class TestThisMachine:
             ),
             (
                 "media: {bind_host: 0.0.0.0, advertise_host: no-such-host.invalid}",
-                "line 1: media.advertise_host: no-such-host.invalid is not known as a name",
+                "line 1: media.advertise_host: 'no-such-host.invalid' is not known as a name",
+            ),
+            (
+                "media: {bind_host: 0.0.0.0, advertise_host: 192.0.2.9}",
+                "line 1: media.advertise_host: 192.0.2.9 is no address of this machine, where Asterisk is started",
             ),
         ],
     )

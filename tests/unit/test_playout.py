@@ -78,6 +78,23 @@ def test_a_dry_queue_is_an_underrun_only_in_the_middle_of_a_turn() -> None:
     assert playout.underruns == 2
 
 
+def test_the_rest_of_a_finished_sentence_waits_for_no_other() -> None:
+    playout = Playout()
+    playout.start_turn(1)
+    playout.begin_sentence(1, "We are open from nine to six.")
+    playout.put(1, pcm_of(tone(400, 0.05)))
+    playout.end_sentence(1)
+    assert kinds(take(playout, 5)) == "sss--", "what the model has not written yet is no underrun"
+    assert heard_text(playout.heard()) == ("We are open from nine to six.", True)
+    playout.begin_sentence(1, "Come in.")
+    assert kinds(take(playout, 2)) == "uu", "a sentence that has begun should have sound"
+    playout.put(1, FRAME)
+    playout.end_turn(1)
+    assert kinds(take(playout, 2)) == "s-"
+    assert heard_text(playout.heard()) == ("We are open from nine to six. Come in.", False)
+    assert playout.underruns == 2
+
+
 def test_a_part_of_a_frame_waits_for_the_rest() -> None:
     playout = speaking(0)
     playout.put(1, FRAME)
@@ -288,6 +305,14 @@ def test_a_turn_cut_between_two_sentences_is_cut() -> None:
 
 def test_a_script_without_spaces_is_cut_between_characters() -> None:
     assert heard(HeardSentence("我们九点开门。", 4000, 7000)) == ("我们九点", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("안녕하세요 반갑습니다.", ""), ("여섯 시에 닫습니다.", "여섯"), ("ＨＥＬＬＯ ＡＬＬ", "")],
+)
+def test_scripts_with_spaces_are_cut_at_them(text: str, words: str) -> None:
+    assert heard(HeardSentence(text, 3200, 8000)) == (words, True)
 
 
 class TestWhatWasNotHeardAfterAll:

@@ -59,12 +59,19 @@ class TestModel:
 class TestCall:
     def test_a_clean_call_is_as_good_as_the_telephone_gets(self) -> None:
         # the frames made up after the caller has hung up are no loss
-        rated = quality(MediaStats(packets_in=1500, concealed=5, jitter_ms=0.4, delay_ms=40), "rtp")
+        rated = quality(
+            MediaStats(packets_in=1500, expected=1500, concealed=5, jitter_ms=0.4, delay_ms=40), "rtp"
+        )
         assert rated is not None
         assert (rated.loss, rated.delay_ms, rated.rating) == (0, 60, 93.2)
 
     def test_what_comes_too_late_is_lost_to_the_listener(self) -> None:
-        rated = quality(MediaStats(packets_in=960, lost=40, late=10), "rtp")
+        rated = quality(MediaStats(packets_in=960, expected=1000, lost=40, late=10), "rtp")
+        assert rated is not None
+        assert rated.loss == 0.05
+
+    def test_packets_that_came_twice_or_are_no_voice_dilute_no_loss(self) -> None:
+        rated = quality(MediaStats(packets_in=2 * 950 + 100, expected=1000, lost=50), "rtp")
         assert rated is not None
         assert rated.loss == 0.05
 
@@ -74,8 +81,8 @@ class TestCall:
         assert rated.loss == 0.05
 
     def test_a_long_delay_lowers_it(self) -> None:
-        near = quality(MediaStats(packets_in=1000, delay_ms=60), "rtp")
-        far = quality(MediaStats(packets_in=1000, delay_ms=280), "rtp")
+        near = quality(MediaStats(packets_in=1000, expected=1000, delay_ms=60), "rtp")
+        far = quality(MediaStats(packets_in=1000, expected=1000, delay_ms=280), "rtp")
         assert near is not None
         assert far is not None
         assert near.mos - far.mos > 0.4

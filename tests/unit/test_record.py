@@ -6,7 +6,15 @@ from stasis_app.metrics import Metrics
 from stasis_app.record import CallRecord, Sound
 
 HEARD = MediaStats(
-    packets_in=950, packets_out=1000, lost=40, late=10, concealed=52, jitter_ms=7.26, delay_ms=60, underruns=3
+    packets_in=950,
+    packets_out=1000,
+    expected=990,
+    lost=40,
+    late=10,
+    concealed=52,
+    jitter_ms=7.26,
+    delay_ms=60,
+    underruns=3,
 )
 
 

@@ -36,13 +36,22 @@ def check_here(config: Config) -> Iterator[Finding]:
     if transports_in_use(config) == {"websocket"} or bind is None:
         return
     told = media.advertise_host
-    if told is not None and _resolved(told) is None:
+    address = None if told is None else _resolved(told)
+    if told is not None and address is None:
         yield finding(
-            f"{told} is not known as a name: write the address Asterisk reaches this machine at", ADVERTISE
+            f"{told!r} is not known as a name: write the address Asterisk reaches this machine at", ADVERTISE
         )
-    else:
-        # a machine's own name is often a loopback address to itself (/etc/hosts)
-        yield from unreachable(media.model_copy(update={"bind_host": bind}), config.ari.url)
+        return
+    # a machine's own name is often a loopback address to itself (/etc/hosts)
+    wrong = list(unreachable(media.model_copy(update={"bind_host": bind}), config.ari.url))
+    yield from wrong
+    here = config.asterisk.start and is_loopback(asterisk)
+    if not wrong and here and address is not None and not _is_ours(address):
+        yield finding(
+            f"{told} is no address of this machine, where Asterisk is started and sends the sound: leave it out, or"
+            " set asterisk.start to false and ari.url to the Asterisk that is meant",
+            ADVERTISE,
+        )
 
 
 def _resolved(host: str) -> str | None:
