@@ -51,5 +51,6 @@ CLINGING: Final = frozenset(
 )
 # open a phrase: a breath may be taken before them, if what stands before is no part of it
 OPENING: Final = JOINING | frozenset(
-    "from by in on at with for about during before after until till near between within if when and or".split()
+    "from by in on over through at with for about during before after until till near between within if when and "
+    "or".split()
 )

@@ -236,6 +236,7 @@ def test_what_may_go_on_waits(text: str) -> None:
     [
         ("Yes, we are open on Saturday ", ["Yes, we are open"]),
         ("You can pay by card or by ", ["You can pay by card"]),
+        ("Yes, we accept credit cards over the ", ["Yes, we accept credit cards"]),
         ("The shop is at 12 Lake Street in town", ["The shop is at 12 Lake Street"]),
         # the word is not whole yet, there are no three words, they belong together, no phrase begins
         ("We are open on", []),
