@@ -90,10 +90,12 @@ def _replay(name: str, data: bytes) -> int:
 
 
 def _hunt_all(names: Sequence[str], limits: Limits, jobs: int) -> int:
+    # before any thread: dataclasses looks into modules that another thread may be halfway through importing
+    targets = {name: load(module_of(name)) for name in names}
+
     def one(name: str) -> Hunt:
         began = time.monotonic()
-        module = module_of(name)
-        result = hunt(module, load(module), CORPUS / name, FOUND / name, limits)
+        result = hunt(module_of(name), targets[name], CORPUS / name, FOUND / name, limits)
         state = "FOUND" if result.found else "FAILED" if result.trouble else "ok"
         print(
             f"fuzz {name}: {state}, {result.executed} inputs in {time.monotonic() - began:.0f} s,"
