@@ -63,10 +63,12 @@ class Lead:
 
     def mark(self, number: int, at: float) -> None:
         """At `at` Asterisk had played frame `number`, and took the next one."""
-        if self._next_at is None:
+        if self._next_at is None or number > self.sent:
             return
         off = at - (self._next_at - (self._heard_count - number) * PTIME_S)
-        self._next_at += off if off < 0 else off * _LATER
+        moved = self._next_at + (off if off < 0 else off * _LATER)
+        # however old this word is, Asterisk goes on: after a stall of ours nothing may be taken for still waiting
+        self._next_at = min(moved, at + PTIME_S)
 
     def clear(self) -> list[PlayoutFrame]:
         """Asterisk has thrown away what waited: those frames."""

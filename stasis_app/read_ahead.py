@@ -47,12 +47,12 @@ class ReadAhead:
 
     def read_talk(self) -> None:
         """The talk as it stands now."""
-        self._start(self._read(""))
+        self._start(lambda: self._read(""))
 
     def follow_caller(self) -> None:
         """What the caller says, while they say it. Does nothing while it is at it already."""
         if self._task is None or self._task.done():
-            self._start(self._follow())
+            self._start(self._follow)
 
     def stop(self) -> None:
         """Somebody wants the model now, or the call is over."""
@@ -60,14 +60,14 @@ class ReadAhead:
             self._task.cancel()
             self._task = None
 
-    def _start(self, work: Coroutine[None, None, None]) -> None:
+    def _start(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
         self.stop()
         self._task = self._group.create_task(self._quietly(work))
 
-    async def _quietly(self, work: Coroutine[None, None, None]) -> None:
+    async def _quietly(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
         """A failure here costs time in the next answer, nothing else."""
         try:
-            await work
+            await work()
         except (WorkerError, TimeoutError) as error:
             log.debug("call %s: reading ahead failed: %s", self._reading.call_id, error)
 

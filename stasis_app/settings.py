@@ -55,11 +55,11 @@ class Phrases(Settings):
     """What the bot says without asking the language model."""
 
     apology: str = "Sorry, I could not answer that. Please say it again."
-    goodbye: str = "Thank you for calling. Goodbye."
+    goodbye: str = Field("Thank you for calling. Goodbye.", description="empty: hung up without it.")
     trouble: str = "I am sorry, something is not working here. Please call again later. Goodbye."
     not_heard: str = "I cannot hear you. Please check your microphone and call again. Goodbye."
     still_there: str = "Are you still there?"
-    filler: str = "One moment, please."
+    filler: str = Field("One moment, please.", description="empty: silence.")
 
 
 class Example(Settings):
@@ -77,7 +77,9 @@ class Profile(Settings):
         (), description="Earlier talk that the model is shown: how it should answer."
     )
     greeting: str = Field("", description="Said first; empty: the bot waits for the caller.")
-    disclosure: str = Field("", description="Said before the greeting, and always heard to its end.")
+    disclosure: str = Field(
+        "", description="Said before the greeting, and always heard to its end; empty: nothing."
+    )
     must_play: tuple[str, ...] = Field(
         (), description="Passages of answers that are heard to their end once they have begun."
     )

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 
 from media_bridge.events import Utterance
 from media_bridge.heard import Heard, heard_text
@@ -11,6 +11,9 @@ from stasis_app.conversation import Saying, TurnFailed
 from stasis_app.expecting import expecting, keyed_text
 from stasis_app.transcript import Transcript
 from stasis_app.turn import Parts, Turn
+
+# begun by the turn's task: one that is stopped before its first step leaves nothing that was never awaited
+Work = Callable[[], Coroutine[None, None, None]]
 
 log = logging.getLogger(__name__)
 
@@ -31,13 +34,13 @@ class Turns:
         """Begin a turn that speaks ready phrases."""
         self._parts.media.start_turn(number)
         turn = Turn(number, saying)
-        self._start(turn, say_phrases(turn, texts, self._parts))
+        self._start(turn, lambda: say_phrases(turn, texts, self._parts))
 
     def prepare(self, number: int, utterance: Utterance) -> None:
         """Begin to answer, together with what was released before and never understood."""
         utterances = {**self._unanswered, utterance.number: utterance}
         turn = Turn(number, Saying.ANSWER, tuple(utterances.values()), self._keyed)
-        self._start(turn, answer(turn, self._parts, self._clock))
+        self._start(turn, lambda: answer(turn, self._parts, self._clock))
 
     def release(self, number: int, utterance: Utterance) -> None:
         """The caller has finished: a prepared turn may be heard and remembered."""
@@ -50,7 +53,7 @@ class Turns:
         self._parts.media.start_turn(number)
         turn = Turn(number, Saying.ANSWER, tuple(self._unanswered.values()), self._keyed)
         turn.release(self._clock(), self._clock(), self._parts.history)
-        self._start(turn, answer(turn, self._parts, self._clock))
+        self._start(turn, lambda: answer(turn, self._parts, self._clock))
 
     def keep_digits(self, digits: str) -> None:
         """These belong to the next answer."""
@@ -102,13 +105,13 @@ class Turns:
             self._unanswered.pop(utterance.number, None)
         self._keyed = self._keyed.removeprefix(turn.keyed).strip()
 
-    def _start(self, turn: Turn, work: Coroutine[None, None, None]) -> None:
+    def _start(self, turn: Turn, work: Work) -> None:
         self._live[turn.number] = (turn, self._group.create_task(self._fence(turn, work)))
 
-    async def _fence(self, turn: Turn, work: Coroutine[None, None, None]) -> None:
+    async def _fence(self, turn: Turn, work: Work) -> None:
         """A defect in a turn costs that turn, not the call."""
         try:
-            await work
+            await work()
         except Exception:  # the turn fence
             log.exception("call %s: turn %d ended by a defect", self._parts.call_id, turn.number)
             self._parts.metrics.defects.labels("turn").inc()

@@ -18,6 +18,7 @@ from array import array
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.media_load.talk import FRAME_SAMPLES, conversation
 from media_bridge.g711 import pcm_to_ulaw
@@ -33,6 +34,8 @@ _SO_TIMESTAMPNS = 35
 _TIMESPEC = struct.Struct("@qq")
 _ANCILLARY = socket.CMSG_SPACE(_TIMESPEC.size)
 
+Seconds = NDArray[np.float64]
+
 
 @dataclass(slots=True)
 class _Stream:
@@ -43,7 +46,57 @@ class _Stream:
     position: int
     arrivals: "array[float]" = field(default_factory=lambda: array("d"))
     sequences: "array[int]" = field(default_factory=lambda: array("H"))
+    timestamps: "array[int]" = field(default_factory=lambda: array("I"))
     spoken: int = 0
+
+
+@dataclass
+class Heard:
+    """Packets of all streams together. `unsteady` are those whose timestamp is not that of a later frame: 160 on, or
+    more where the sender left some out; `mute` are the streams that were never heard.
+    """
+
+    gaps: list[Seconds] = field(default_factory=list)
+    missing: int = 0
+    doubled: int = 0
+    unsteady: int = 0
+    received: int = 0
+    mute: int = 0
+
+    def add(self, stamps: Seconds, sequences: NDArray[np.uint16], timestamps: NDArray[np.uint32]) -> None:
+        """One stream, in the order of arrival."""
+        self.received += len(stamps)
+        if len(stamps) < 2:
+            self.mute += 1
+            return
+        self.gaps.append(np.diff(stamps))
+        # a 16-bit difference with its sign, and a 32-bit one
+        steps = np.diff(sequences).astype(np.int16).astype(np.int64)
+        different = len(set(np.cumsum(steps).tolist()) | {0})
+        self.missing += int(steps.sum()) + 1 - different
+        self.doubled += len(stamps) - different
+        frames, rest = np.divmod(np.diff(timestamps).astype(np.int32), FRAME_SAMPLES)
+        self.unsteady += int(np.count_nonzero((rest != 0) | (frames < 1)))
+
+    def report(self) -> dict[str, object]:
+        gaps = np.concatenate(self.gaps or [np.zeros(0)])
+        return {
+            "gap_ms": milliseconds(gaps),
+            "over_25_ms": int(np.count_nonzero(gaps > 0.025)),
+            "missing": self.missing,
+            "doubled": self.doubled,
+            "unsteady": self.unsteady,
+            "received": self.received,
+            "mute": self.mute,
+        }
+
+
+def milliseconds(values: Seconds) -> dict[str, float]:
+    """p50, p99 and max; 0 of nothing."""
+    if not len(values):
+        return {"p50": 0.0, "p99": 0.0, "max": 0.0}
+    p50, p99, most = np.percentile(values, [50, 99, 100]) * 1000
+    return {"p50": round(p50, 2), "p99": round(p99, 2), "max": round(most, 2)}
 
 
 class Callers:
@@ -105,21 +158,18 @@ class Callers:
             self._read(stream)
             stream.sock.close()
 
-    def gaps(self, since: float) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], int, int, int]:
-        """All times between two packets of a stream in seconds, packets missing, received, streams never heard."""
-        gaps, missing, received, mute = [np.zeros(0)], 0, 0, 0
+    def heard(self, since: float) -> "Heard":
+        """What came from then on."""
+        all_heard = Heard()
         for stream in self._streams:
             stamps = np.frombuffer(stream.arrivals, np.float64)
-            numbers = np.frombuffer(stream.sequences, np.uint16)[stamps >= since].astype(np.int64)
-            stamps = stamps[stamps >= since]
-            received += len(stamps)
-            if len(stamps) < 2:
-                mute += 1
-                continue
-            gaps.append(np.diff(stamps))
-            steps = (np.diff(numbers) + 0x8000) % 0x10000 - 0x8000
-            missing += int(steps.sum()) + 1 - len(set(np.cumsum(steps).tolist()) | {0})
-        return np.concatenate(gaps), missing, received, mute
+            counted = stamps >= since
+            all_heard.add(
+                stamps[counted],
+                np.frombuffer(stream.sequences, np.uint16)[counted],
+                np.frombuffer(stream.timestamps, np.uint32)[counted],
+            )
+        return all_heard
 
     def _send(self, stream: _Stream) -> None:
         header = _HEADER.pack(0x80, 0, stream.sequence, stream.timestamp, stream.ssrc)
@@ -144,14 +194,8 @@ class Callers:
             seconds, nanoseconds = _TIMESPEC.unpack(ancillary[0][2])
             stream.arrivals.append(seconds + nanoseconds * 1e-9)
             stream.sequences.append(int.from_bytes(data[2:4], "big"))
+            stream.timestamps.append(int.from_bytes(data[4:8], "big"))
             stream.spoken += data[_HEADER.size :] != _SILENCE
-
-
-def _ms(values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> dict[str, float]:
-    if not len(values):
-        return {"p50": 0.0, "p99": 0.0, "max": 0.0}
-    p50, p99, most = np.percentile(values, [50, 99, 100]) * 1000
-    return {"p50": round(p50, 2), "p99": round(p99, 2), "max": round(most, 2)}
 
 
 def _say(message: dict[str, object]) -> None:
@@ -168,17 +212,13 @@ def main() -> None:
     lateness = callers.talk(order["seconds"])
     time.sleep(0.1)
     callers.finish()
-    gaps, missing, received, mute = callers.gaps(since)
     _say(
         {
             "sent": round(order["seconds"] / PTIME_S) * len(order["send_to"]),
             "refused": callers.refused,
-            "late_ms": _ms(np.frombuffer(lateness, np.float64)),
-            "gap_ms": _ms(gaps),
-            "missing": missing,
-            "received": received,
-            "mute": mute,
+            "late_ms": milliseconds(np.frombuffer(lateness, np.float64)),
             "spoken": callers.spoken,
+            **callers.heard(since).report(),
         }
     )
 

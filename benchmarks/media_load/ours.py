@@ -72,14 +72,14 @@ def _say(message: dict[str, object]) -> None:
     print(json.dumps(message), flush=True)
 
 
-def _voice() -> list[bytes]:
+def voice_sentences() -> list[bytes]:
     return [
         Resampler(8000, VOICE_RATE).feed(sound.astype("<i2").tobytes(), last=True) for sound in sentences()
     ]
 
 
 async def main() -> None:
-    voice = _voice()
+    voice = voice_sentences()
     counts: Counter[str] = Counter()
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()

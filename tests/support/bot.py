@@ -78,12 +78,16 @@ async def running_bot(
     calls: CallSettings | None = None,
     transcript: Path | None = None,
     ari_url: str | None = None,
+    app: str = "voicebot",
 ) -> AsyncIterator[Bot]:
-    """Ready for calls on extension 1000. `ari_url` is another way to Asterisk's ARI."""
+    """Ready for calls, those to extension 1000 if `app` stays. `ari_url` is another way to Asterisk's ARI."""
     web_port = free_ports(1, SOCK_STREAM)[0]
     setup = Setup(
         ari=AriSettings(
-            url=ari_url or asterisk.ari_url, username=asterisk.ari_user, password=asterisk.ari_password
+            url=ari_url or asterisk.ari_url,
+            username=asterisk.ari_user,
+            password=asterisk.ari_password,
+            app=app,
         ),
         media=media,
         calls=calls or CallSettings(max_calls=60, drain_s=0),
@@ -125,14 +129,37 @@ async def _web_answers(bot: Bot, task: asyncio.Task[None]) -> None:
     raise AssertionError("the call process does not answer on its web port")
 
 
+async def until(holds: Callable[[], bool], within_s: float = 5) -> bool:
+    """Whether it came to hold: what ends with a call may need another turn of the loop."""
+    for _ in range(int(within_s / 0.05)):
+        if holds():
+            return True
+        await asyncio.sleep(0.05)
+    return holds()
+
+
 async def nothing_left(asterisk: AsteriskProcess, within_s: float = 5) -> None:
     """Fails unless Asterisk comes to have no channel and no bridge."""
+    await left_in(
+        asterisk, app="nothing-left", channel=lambda _: True, bridge=lambda _: True, within_s=within_s
+    )
+
+
+async def left_in(
+    asterisk: AsteriskProcess,
+    *,
+    app: str,
+    channel: Callable[[dict[str, Any]], bool],
+    bridge: Callable[[dict[str, Any]], bool],
+    within_s: float,
+) -> None:
+    """Fails unless Asterisk comes to have none of these. `app` is how the one that asks is called there."""
     left: object = None
-    async with AriProbe(asterisk, app="nothing-left") as probe:
+    async with AriProbe(asterisk, app=app) as probe:
         for _ in range(int(within_s / 0.1)):
             _, channels = await probe.call("GET", "channels")
             _, bridges = await probe.call("GET", "bridges")
-            left = [channel["name"] for channel in channels] + [bridge["id"] for bridge in bridges]
+            left = [it["name"] for it in channels if channel(it)] + [it["id"] for it in bridges if bridge(it)]
             if not left:
                 return
             await asyncio.sleep(0.1)

@@ -12,6 +12,8 @@ RATE = 8000
 FRAME_BYTES = 320
 _FOLDER = Path(__file__).parents[1] / "data" / "speech"
 
+QUESTION, SHORT, NO = _FOLDER / "price01.wav", _FOLDER / "short01.wav", _FOLDER / "no01.wav"
+
 Sound = NDArray[np.float64]
 
 

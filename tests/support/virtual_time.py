@@ -94,12 +94,14 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._jumping.threads_at_work -= 1
 
 
-def run_virtual(main: Coroutine[Any, Any, T]) -> T:
+def run_virtual(
+    main: Coroutine[Any, Any, T], loop_factory: Callable[[], VirtualTimeLoop] = VirtualTimeLoop
+) -> T:
     """Run `main` to its end in virtual time and give its result.
 
     Fails if it leaves a task behind: nobody else would notice in virtual time.
     """
-    with pytest.MonkeyPatch.context() as patch, asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+    with pytest.MonkeyPatch.context() as patch, asyncio.Runner(loop_factory=loop_factory) as runner:
         # the kernel's stamps are of real time: a machine that stands still for a moment would be jitter here
         patch.setattr("media_bridge.udp._SO_TIMESTAMPNS", _NO_OPTION)
         return runner.run(_and_leave_nothing(main))

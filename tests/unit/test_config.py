@@ -2,12 +2,14 @@
 
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from voicebot.config import Config, ConfigError, dotted, load, parse
 from voicebot.config.problems import key_names
+from voicebot.config.profile_checks import DIALPLAN_LIMIT_S
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "voicebot.example.yaml"
@@ -207,6 +209,89 @@ class TestEnvironment:
         assert own.get_secret_value() == "mine"
 
 
+class TestBlankTexts:
+    """A text with nothing in it would be said, shown to a model or asked for as it is."""
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("profiles: {default: {prompt: '  '}}", "default.prompt: has nothing but spaces: write it (The"),
+            ("profiles: {default: {prompt: ''}}", "default.prompt: is empty: write it (The system prompt"),
+            (
+                "profiles: {default: {prompt: x, greeting: ' '}}",
+                "greeting: has nothing but spaces: write it, or",
+            ),
+            ("profiles: {default: {prompt: x, must_play: ['']}}", "default.must_play[0]: is empty"),
+            (
+                "profiles: {default: {prompt: x, voice: ''}}",
+                "default.voice: is empty: write it, or take it out",
+            ),
+            ("profiles: {default: {prompt: x, language: ''}}", "profiles.default.language: is empty"),
+            (
+                "profiles: {default: {prompt: x, examples: [{caller: ' ', bot: y}]}}",
+                "profiles.default.examples[0].caller: has nothing but spaces: write it",
+            ),
+            ("profiles: {default: {prompt: x, phrases: {apology: ''}}}", "default.phrases.apology: is empty"),
+            ("workers: {tts: {voice: ' '}}", "workers.tts.voice: has nothing but spaces"),
+            ("workers: {stt: {model: ''}}", "workers.stt.model: is empty"),
+            ("workers: {llm: {extra_args: ['a', '']}}", "workers.llm.extra_args[1]: is empty"),
+            ("workers: {llm: {api_key: ''}}", "workers.llm.api_key: is empty"),
+            ("ari: {password: ''}", "ari.password: is empty: write it, or take it out (Its password"),
+            ("ari: {username: ''}", "ari.username: is empty"),
+            ("media: {bind_host: ''}", "media.bind_host: is empty"),
+            ("media: {advertise_host: ''}", "media.advertise_host: is empty"),
+            ("web: {host: ''}", "web.host: is empty"),
+        ],
+    )
+    def test_what_is_said(self, text: str, message: str) -> None:
+        assert message in only_problem(text)
+
+    def test_what_may_be_empty(self) -> None:
+        phrases = "phrases: {goodbye: '', filler: ''}"
+        config(f"profiles: {{default: {{prompt: x, greeting: '', disclosure: '', {phrases}}}}}")
+
+
+class TestHugeFiles:
+    """What is no configuration is refused before most of it was looked at."""
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "a: [" + "[]," * 300_000 + "]",
+            "a: [" + "1," * 400_000 + "]",
+            "a:\n" + "- 1\n" * 200_000,
+            "".join(f"k{number}: 1\n" for number in range(80_000)),
+            "{" + "a: 1, " * 150_000 + "}",
+        ],
+        ids=["lists", "numbers", "lines", "keys", "one key"],
+    )
+    def test_too_many_parts(self, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        composed = 0
+        compose_node = yaml.composer.Composer.compose_node
+
+        def counted(*arguments: Any) -> Any:
+            nonlocal composed
+            composed += 1
+            return compose_node(*arguments)
+
+        monkeypatch.setattr(yaml.composer.Composer, "compose_node", counted)
+        assert only_problem(text).endswith("not valid YAML: too large or too deeply nested")
+        assert composed <= 20_000
+
+    def test_most_problems_are_only_counted(self) -> None:
+        with pytest.raises(ConfigError) as caught:
+            config("".join(f"k{number}: 1\n" for number in range(1000)))
+        head, *rest = str(caught.value).splitlines()
+        assert head == "test.yaml: 1000 problems"
+        assert len(rest) == 51
+        assert rest[-1] == "  and 950 more"
+
+
+def test_the_longest_call_is_that_of_the_dialplan() -> None:
+    dialplan = (ROOT / "asterisk_conf/voicebot/extensions_voicebot.conf").read_text()
+    assert f"TIMEOUT(absolute)={DIALPLAN_LIMIT_S})" in dialplan
+
+
 class TestKeysThatMustAgree:
     def test_the_address_of_our_own_asterisk_follows_its_port(self) -> None:
         assert config("asterisk: {http_port: 8099}").ari.url == "http://127.0.0.1:8099"
@@ -294,6 +379,29 @@ class TestKeysThatMustAgree:
                 "media: {transport: audiosocket, audiosocket_port: 8080}",
                 "media.audiosocket_port: 8080 is also web.port",
             ),
+            (
+                "media: {endpoint: {end_ms: 2000, max_utterance_ms: 1000}}",
+                "media.endpoint.end_ms: must not be more than media.endpoint.max_utterance_ms",
+            ),
+            (
+                "workers: {llm: {start: false}}",
+                "workers.llm.url: is missing: write where the llm worker that is not started here runs, like"
+                " http://127.0.0.1:8102",
+            ),
+            (
+                "profiles: {default: {prompt: x, expect: yes_no}}",
+                "profiles.default.expect: is what the greeting asks for, and there is no greeting: write one",
+            ),
+            (
+                "profiles: {default: {prompt: x, must_play: ['One two three.', '...']}}",
+                "profiles.default.must_play[1]: has no words, is `...`",
+            ),
+            (
+                "profiles: {default: {prompt: x, max_tokens: 512}}\nworkers: {llm: {context_tokens: 512}}",
+                "profiles.default.max_tokens: leaves no room for the prompt: 512 is not less than"
+                " workers.llm.context_tokens 512",
+            ),
+            ("calls: {max_call_s: 3600}", "calls.max_call_s: must be less than 3600, when the dialplan"),
         ],
     )
     def test_a_contradiction(self, text: str, message: str) -> None:
@@ -308,7 +416,7 @@ class TestKeysThatMustAgree:
         "text",
         [
             "asterisk: {start: false, rtp_start: 20000, rtp_end: 20100}\nari: {password: x}",  # not ours
-            "workers: {stt: {start: false, port: 8080}}",  # nobody listens
+            "workers: {stt: {start: false, port: 8080, url: 'http://10.0.0.5:1'}}",  # nobody listens
             "workers: {tts: {host: 10.0.0.1, api_key: s}}",
             "web: {port: 8101, host: 10.0.0.1}",  # another address
             "media: {bind_host: 0.0.0.0, advertise_host: 10.0.0.9}",
@@ -318,6 +426,8 @@ class TestKeysThatMustAgree:
             "media: {audiosocket_port: 8080}",  # nobody listens
             "media: {transport: websocket, port_start: 30000, port_end: 30001}",  # no port is used
             "media: {port_start: 20000, port_end: 20038}",  # 20 even ports for 20 calls
+            "profiles: {default: {prompt: x, expect: yes_no, disclosure: 'Is recording fine?'}}",
+            "asterisk: {start: false}\nari: {password: x}\ncalls: {max_call_s: 7200}",  # their own dialplan
         ],
     )
     def test_what_only_looks_like_one(self, text: str) -> None:
@@ -416,4 +526,5 @@ def test_an_expected_answer_of_no_kind_is_told_with_the_kinds() -> None:
     with pytest.raises(ConfigError) as wrong:
         parse("profiles: {default: {prompt: x, expect: 'digits:99'}}", "voicebot.yaml", {})
     assert "profiles.default.expect: 'digits:99': only digits take a number, from 1 to 40" in str(wrong.value)
-    assert parse("profiles: {default: {prompt: x, expect: 'digits:8'}}", "v", {}).profiles["default"].expect
+    right = "profiles: {default: {prompt: x, greeting: 'Your number?', expect: 'digits:8'}}"
+    assert parse(right, "v", {}).profiles["default"].expect

@@ -23,7 +23,8 @@ def test_what_the_defaults_need() -> None:
 
 def test_nothing_for_what_runs_elsewhere() -> None:
     elsewhere = (
-        "asterisk: {start: false}\nari: {password: x}\nworkers: {stt: {start: false}, tts: {start: false}}"
+        "asterisk: {start: false}\nari: {password: x}\nworkers:\n"
+        "  stt: {start: false, url: 'http://10.0.0.5:1'}\n  tts: {start: false, url: 'http://10.0.0.5:2'}\n"
     )
     assert names(elsewhere) == ["qwen2.5-1.5b"]
 

@@ -77,6 +77,23 @@ def test_a_mark_that_comes_late_moves_it_a_little() -> None:
     assert numbers(lead.advance(10.0221)) == [1]
 
 
+def test_an_old_mark_read_after_a_stall_makes_nobody_wait() -> None:
+    """The process stood still for 8 s, and Asterisk did not: what is sent now is played at once."""
+    lead = lead_of(5)
+    assert len(lead.advance(18.0)) == 5
+    lead.mark(3, 18.001)
+    lead.add(frame(5), 18.002)
+    assert numbers(lead.advance(18.0211)) == [5]
+
+
+def test_a_mark_that_was_never_sent_tells_nothing() -> None:
+    lead = lead_of(5)
+    lead.advance(10.0)
+    lead.mark(6, 10.001)
+    assert numbers(lead.advance(10.0199)) == []
+    assert numbers(lead.advance(10.0201)) == [1]
+
+
 @given(phase_s=st.floats(0, 0.0199), lateness_s=st.lists(st.floats(0, 0.03), min_size=40, max_size=40))
 def test_marks_bring_the_clock_to_asterisks_beat(phase_s: float, lateness_s: list[float]) -> None:
     """A mark every other frame, told up to 30 ms late: in the end the clock is less than a frame off."""

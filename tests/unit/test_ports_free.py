@@ -51,7 +51,7 @@ def test_an_address_of_another_machine() -> None:
 def test_what_runs_elsewhere_opens_nothing_here() -> None:
     text = (
         "asterisk: {start: false}\nari: {password: x}\nworkers:\n"
-        "  stt: {start: false, url: 'http://10.0.0.5:1'}\n  llm: {start: false}\n"
+        "  stt: {start: false, url: 'http://10.0.0.5:1'}\n  llm: {start: false, url: 'http://10.0.0.5:2'}\n"
     )
     assert [one.setting for one in listeners(parse(text, "x", {}))] == ["web.port", "workers.tts.port"]
     one_profile = "profiles: {default: {prompt: x, media: {transport: audiosocket}}}"

@@ -66,17 +66,24 @@ def test_the_shares_of_the_rtp_ports_never_meet(
     [
         (
             "calls: {processes: 2}\nmedia: {port_start: 20000, port_end: 20077}",
-            "has room for 19 calls for each of 2 processes, calls.max_calls is 20: widen it to 80 ports",
+            "calls.processes: 2 processes of 20 calls each (calls.max_calls) need 80 ports, and media.port_start"
+            " to media.port_end are 20000-20077: widen that, or set this to 1",
         ),
         (
             "calls: {processes: 2}\nasterisk: {rtp_start: 10000, rtp_end: 10099}",
-            "has room for 25 calls, calls.max_calls is 20 for each of 2 processes: widen it to 160 ports",
+            "calls.processes: 2 processes of 20 calls each (calls.max_calls) need 160 ports, and"
+            " asterisk.rtp_start to asterisk.rtp_end are 10000-10099: widen that, or set this to 1",
+        ),
+        (
+            "calls: {processes: 2, max_calls: 600}\nasterisk: {start: false}\nari: {password: x}",
+            "calls.processes: 2 processes of 600 calls each (calls.max_calls) need 2400 ports, and"
+            " media.port_start to media.port_end are 20000-20998: widen that, or lower calls.max_calls",
         ),
         ("calls: {processes: 2}\nweb: {port: 8100}", "workers.stt.port: 8101 is also web.port"),
-        ("calls: {processes: 9}", "asterisk.http_port: 8088 is also web.port"),
+        ("calls: {processes: 9}", "line 1: asterisk.http_port: 8088 is also web.port of process 9"),
         (
             f"calls: {{processes: 2}}\nweb: {{port: 9093}}\n{AUDIOSOCKET}",
-            "media.audiosocket_port: 9093 is also web.port",
+            "media.audiosocket_port: 9093 of process 2 (calls.processes) is also web.port:",
         ),
         (
             "calls: {processes: 2}\nweb: {port: 65535}",
@@ -94,7 +101,7 @@ def test_what_does_not_fit_is_told(text: str, message: str) -> None:
 
 def test_the_number_of_the_command_line_goes_before_that_of_the_file() -> None:
     assert parse("calls: {processes: 2}", "test.yaml", {}, processes=3).calls.processes == 3
-    with pytest.raises(ConfigError, match="for each of 30 processes"):
+    with pytest.raises(ConfigError, match=r"calls\.processes: 30 processes of 20 calls each"):
         parse("", "test.yaml", {}, processes=30)
 
 

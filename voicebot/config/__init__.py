@@ -10,8 +10,9 @@ from voicebot.cache import default_cache_dir
 from voicebot.config.checks import check, dotted, transports_in_use, worker_parts
 from voicebot.config.here import check_here
 from voicebot.config.known_models import unknown_models
+from voicebot.config.media_addresses import Finding
 from voicebot.config.model import AsteriskSettings, Config, LogSettings
-from voicebot.config.problems import translate, without_empty_sections
+from voicebot.config.problems import blank_texts, translate, without_empty_sections
 from voicebot.config.source import Document, KeyPath, Problem, read
 from voicebot.errors import ConfigError
 
@@ -34,6 +35,8 @@ __all__ = [
 DEFAULT_FILE = Path("voicebot.yaml")
 PASSWORD_VARIABLE = "VOICEBOT_ARI_PASSWORD"  # noqa: S105 - the name of a variable
 _MAX_BYTES = 1_000_000
+# nobody reads more of them at once
+_MOST_SHOWN = 50
 
 
 def load(
@@ -94,12 +97,13 @@ def parse(
         config = _best_effort(data, problems, environ)
     if processes is not None:
         config = config.model_copy(update={"calls": config.calls.model_copy(update={"processes": processes})})
+    problems += blank_texts(config)
     wrong = {problem.path for problem in problems}
-    for problem, paths in [*check(config), *unknown_models(config)]:
-        if not any(_touches(path, key) for path in paths for key in wrong):
-            problems.append(problem)
+    for contradiction in [*check(config), *unknown_models(config)]:
+        if not any(_touches(path, key) for path in contradiction[1] for key in wrong):
+            problems.append(_located(contradiction, document))
     if calls_here and not problems:
-        problems += [problem for problem, _ in check_here(config)]
+        problems += [_located(contradiction, document) for contradiction in check_here(config)]
     if problems:
         raise ConfigError(_listed(name, problems, document))
     return config
@@ -141,6 +145,13 @@ def _without(data: dict[str, object], paths: Iterable[KeyPath], at: KeyPath = ()
     return result
 
 
+def _located(found: Finding, document: Document) -> Problem:
+    """The problem with the line of a key that stands in the file: it may be about the default of another one."""
+    problem, paths = found
+    written = [path for path in (problem.path, *paths) if path in document.lines]
+    return Problem(problem.path, problem.message, document.lines[written[0]]) if written else problem
+
+
 def _touches(path: KeyPath, wrong: KeyPath) -> bool:
     shared = min(len(path), len(wrong))
     return shared > 0 and path[:shared] == wrong[:shared]
@@ -150,9 +161,11 @@ def _listed(name: str, problems: list[Problem], document: Document) -> str:
     located = [(problem.line or _line(problem.path, document), problem) for problem in problems]
     located.sort(key=lambda pair: pair[0] or 0)
     lines = [f"{name}: {len(problems)} problem{'s' if len(problems) > 1 else ''}"]
-    for line, problem in located:
+    for line, problem in located[:_MOST_SHOWN]:
         where = f"line {line}: " if line else ""
         lines.append(f"  {where}{dotted(problem.path)}{': ' if problem.path else ''}{problem.message}")
+    if len(located) > _MOST_SHOWN:
+        lines.append(f"  and {len(located) - _MOST_SHOWN} more")
     return "\n".join(lines)
 
 

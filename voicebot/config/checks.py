@@ -11,6 +11,7 @@ from media_bridge.settings import CODECS_OF, Medium, TransportName, medium_of
 from voicebot.config.media_addresses import Finding, finding, is_any, is_loopback, unreachable
 from voicebot.config.model import Config
 from voicebot.config.processes import calls_of_each, own_ports
+from voicebot.config.profile_checks import profile_findings
 from voicebot.config.source import KeyPath
 
 _DEVICE = re.compile(r"cpu|cuda(:\d+)?")
@@ -34,6 +35,7 @@ def check(config: Config) -> Iterator[Finding]:
         yield from _addresses(config)
         yield from _asterisk(config)
     yield from _workers(config)
+    yield from profile_findings(config)
     yield from _secrets(config)
 
 
@@ -64,6 +66,12 @@ def _ordered(config: Config) -> Iterator[Finding]:
             ("media", "endpoint", "end_ms"),
             config.media.endpoint.end_ms,
         ),
+        (
+            ("media", "endpoint", "end_ms"),
+            config.media.endpoint.end_ms,
+            ("media", "endpoint", "max_utterance_ms"),
+            config.media.endpoint.max_utterance_ms,
+        ),
     ]
     for low_path, low, high_path, high in pairs:
         if low > high:
@@ -73,30 +81,17 @@ def _ordered(config: Config) -> Iterator[Finding]:
 
 
 def _port_ranges(config: Config) -> Iterator[Finding]:
-    media, asterisk, calls = config.media, config.asterisk, config.calls
-    each = f" for each of {calls.processes} processes" if calls.processes > 1 else ""
-    all_calls = calls.max_calls * calls.processes
+    media, asterisk = config.media, config.asterisk
     ours = (("media", "port_start"), ("media", "port_end"))
     theirs = (("asterisk", "rtp_start"), ("asterisk", "rtp_end"))
-    limit = ("calls", "max_calls")
-    room = calls_of_each(config)
-    if "rtp" in transports_in_use(config) and media.port_start <= media.port_end and room < calls.max_calls:
-        yield finding(
-            f"has room for {room} calls{each}, calls.max_calls is {calls.max_calls}: widen it to"
-            f" {2 * all_calls} ports",
-            *ours,
-            limit,
-        )
+    if "rtp" in transports_in_use(config) and media.port_start <= media.port_end:
+        yield from _room(config, ours, (media.port_start, media.port_end), calls_of_each(config), 2)
     if not asterisk.start:
         return
-    room = (asterisk.rtp_end - asterisk.rtp_start + 1) // _PORTS_PER_CALL
-    if 0 < room < all_calls:
-        ports = _PORTS_PER_CALL * all_calls
-        yield finding(
-            f"has room for {room} calls, calls.max_calls is {calls.max_calls}{each}: widen it to {ports} ports",
-            *theirs,
-            limit,
-        )
+    ports = asterisk.rtp_end - asterisk.rtp_start + 1
+    if ports >= _PORTS_PER_CALL:
+        each = ports // _PORTS_PER_CALL // config.calls.processes
+        yield from _room(config, theirs, (asterisk.rtp_start, asterisk.rtp_end), each, _PORTS_PER_CALL)
     if media.port_start <= asterisk.rtp_end and asterisk.rtp_start <= media.port_end:
         yield finding(
             f"{media.port_start}-{media.port_end} overlaps asterisk.rtp_start"
@@ -113,31 +108,64 @@ def _port_ranges(config: Config) -> Iterator[Finding]:
             yield finding(message, ("asterisk", "sip_port"), start_path, end_path)
 
 
+def _room(
+    config: Config, keys: tuple[KeyPath, KeyPath], ports: tuple[int, int], room: int, per_call: int
+) -> Iterator[Finding]:
+    """A range of ports with too little `room` for the calls of each process."""
+    processes, max_calls = config.calls.processes, config.calls.max_calls
+    if room >= max_calls:
+        return
+    needed = per_call * max_calls * processes
+    most, process_count = ("calls", "max_calls"), ("calls", "processes")
+    if processes == 1:
+        message = f"has room for {room} calls, calls.max_calls is {max_calls}: widen it to {needed} ports"
+        yield finding(message, *keys, most)
+        return
+    fit = (ports[1] - ports[0] + 1) // (per_call * max_calls)
+    fewer = f"set this to {fit}" if fit else "lower calls.max_calls"
+    yield finding(
+        f"{processes} processes of {max_calls} calls each (calls.max_calls) need {needed} ports, and"
+        f" {dotted(keys[0])} to {dotted(keys[1])} are {ports[0]}-{ports[1]}: widen that, or {fewer}",
+        process_count,
+        most,
+        *keys,
+    )
+
+
 def _ports_used_twice(config: Config) -> Iterator[Finding]:
-    listeners: list[tuple[KeyPath, str, int]] = [
-        (("web", "port"), config.web.host, port) for port in own_ports(config, config.web.port)
+    listeners: list[tuple[KeyPath, str, int, int]] = [
+        (("web", "port"), config.web.host, port, number)
+        for number, port in enumerate(own_ports(config, config.web.port), 1)
     ]
     if config.asterisk.start:
-        listeners.append((("asterisk", "http_port"), "127.0.0.1", config.asterisk.http_port))
+        listeners.append((("asterisk", "http_port"), "127.0.0.1", config.asterisk.http_port, 1))
     listeners += [
-        (("workers", name, "port"), worker.host, worker.port)
+        (("workers", name, "port"), worker.host, worker.port, 1)
         for name, worker in worker_parts(config).items()
         if worker.start
     ]
     if "audiosocket" in transports_in_use(config):
         key, host = ("media", "audiosocket_port"), config.media.bind_host
-        listeners += [(key, host, port) for port in own_ports(config, config.media.audiosocket_port)]
-    for path, _, port in listeners:
+        ports = own_ports(config, config.media.audiosocket_port)
+        listeners += [(key, host, port, number) for number, port in enumerate(ports, 1)]
+    for path, _, port, _ in listeners:
         if port > _LAST_PORT:
             message = f"{port} would be that of a further process: the last port there is is {_LAST_PORT}"
             yield finding(message, path, ("calls", "processes"))
             break
-    for index, (path, host, port) in enumerate(listeners):
-        for other_path, other_host, other_port in listeners[:index]:
+    for index, (path, host, port, number) in enumerate(listeners):
+        for other_path, other_host, other_port, other_number in listeners[:index]:
             if port == other_port and (host == other_host or is_any(host) or is_any(other_host)):
+                whose, other = _whose(number), _whose(other_number)
                 yield finding(
-                    f"{port} is also {dotted(other_path)}: give one of them another", path, other_path
+                    f"{port}{whose} is also {dotted(other_path)}{other}: give one of them another",
+                    *(path, other_path),
+                    *([("calls", "processes")] if whose or other else []),
                 )
+
+
+def _whose(number: int) -> str:
+    return f" of process {number} (calls.processes)" if number > 1 else ""
 
 
 def transports_in_use(config: Config) -> set[TransportName]:
@@ -226,6 +254,12 @@ def _workers(config: Config) -> Iterator[Finding]:
             message = (
                 f"is the address of a worker that runs elsewhere: set workers.{name}.start to false,"
                 " or take the line out"
+            )
+            yield finding(message, url, ("workers", name, "start"))
+        elif not worker.start and worker.url is None:
+            message = (
+                f"is missing: write where the {name} worker that is not started here runs, like"
+                f" http://{worker.host}:{worker.port}"
             )
             yield finding(message, url, ("workers", name, "start"))
         elif worker.start and not is_loopback(worker.host) and worker.api_key is None:

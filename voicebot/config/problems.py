@@ -75,6 +75,8 @@ def _message(detail: ErrorDetails, path: KeyPath, model: type[BaseModel], secret
     about = _about(_field_at(model, path))
     if kind == "extra_forbidden":
         return _unknown_key(str(path[-1]), _type_at(model, path[:-1]))
+    if kind == "string_too_short" and not detail["input"]:
+        return _blank("", _field_at(model, path))
     if kind == "missing":
         return f"is missing{about}"
     if kind == "string_type" and isinstance(detail["input"], bool | int | float):
@@ -90,6 +92,41 @@ def _message(detail: ErrorDetails, path: KeyPath, model: type[BaseModel], secret
     if kind == "value_error":  # our own words, from a validator: they show the value
         return str(context["error"])
     return f"{detail['msg'][0].lower()}{detail['msg'][1:]}{seen}{about}"
+
+
+def _blank(text: str, field: FieldInfo | None) -> str:
+    what = "has nothing but spaces" if text else "is empty"
+    mend = "write it, or take it out" if field is None or not field.is_required() else "write it"
+    return f"{what}: {mend}{_about(field)}"
+
+
+def blank_texts(config: BaseModel) -> Iterator[Problem]:
+    """Texts with nothing but spaces in them, which would be said, shown to a model or asked for as they are.
+
+    Those whose description says what "empty" does may be empty, and no more than that.
+    """
+    for path, text in _texts(config, ()):
+        field = _field_at(type(config), path)
+        if not text.strip() and (text or "empty:" not in _about(field)):
+            yield Problem(path, _blank(text, field))
+
+
+def _texts(value: object, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+    """Every text and secret below `value`."""
+    match value:
+        case BaseModel():
+            for name in type(value).model_fields:
+                yield from _texts(getattr(value, name), (*path, name))
+        case dict():
+            for name, inner in value.items():
+                yield from _texts(inner, (*path, name))
+        case tuple():
+            for index, inner in enumerate(value):
+                yield from _texts(inner, (*path, index))
+        case SecretStr():
+            yield path, value.get_secret_value()
+        case str():
+            yield path, value
 
 
 def _unknown_key(key: str, parent: object) -> str:
