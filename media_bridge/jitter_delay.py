@@ -12,6 +12,8 @@ from media_bridge.settings import JitterSettings
 # transits are remembered this long: what the target needs to fall back after a calm
 _WINDOW_S = 5.0
 _MAX_TRANSITS = 1024
+# so many are remembered longer: in a long pause the last few would else be all there is to go by
+_MIN_TRANSITS = 50
 # one packet in so many may come too late
 _ALLOWED_LATE = 150
 # the playhead may be this much too early before it slips
@@ -46,7 +48,7 @@ class DelayTarget:
 
     def aim(self, now: float) -> None:
         """Set the target by what the window needed; without packets it stays."""
-        while self._transits and self._transits[0][0] < now - _WINDOW_S:
+        while len(self._transits) > _MIN_TRANSITS and self._transits[0][0] < now - _WINDOW_S:
             self._forget(self._transits.popleft())
         if not self._transits:
             return

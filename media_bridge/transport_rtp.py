@@ -21,7 +21,8 @@ from media_bridge.udp import RtpSocket
 
 # RTP's clock ticks 8000 times a second for every codec here
 _CLOCK_STEP = 160
-_SIGNS_OF_LIFE = frozenset({Verdict.ACCEPT, Verdict.RESTART, Verdict.NOT_VOICE})
+_OF_THE_STREAM = frozenset({Verdict.ACCEPT, Verdict.NOT_VOICE})
+_SIGNS_OF_LIFE = _OF_THE_STREAM | {Verdict.RESTART}
 _NOT_HEARD = {Verdict.NOT_VOICE: "not_voice", Verdict.UNKNOWN_TYPE: "unknown_type"}
 
 
@@ -115,12 +116,12 @@ class RtpTransport:
         verdict = self._guard.accept(packet, arrived)
         if verdict in _SIGNS_OF_LIFE:
             self.last_heard_at = arrived
-        if verdict is Verdict.ACCEPT:
-            self._jitter.put(packet, arrived)
-        elif verdict is Verdict.RESTART:
+        if verdict is Verdict.RESTART:
             self._jitter.restart()
             for held, held_at in self._guard.held:
                 self._jitter.put(held, held_at)
+        elif verdict in _OF_THE_STREAM:
+            self._jitter.put(packet, arrived)
 
 
 class RtpTransports:
