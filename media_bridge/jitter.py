@@ -140,6 +140,10 @@ class JitterBuffer:
         self._pieces.insert(bisect_left(self._pieces, piece), piece)
         self._highest_end = max(self._highest_end, piece.end)
 
+    def loss(self) -> tuple[int, int, int]:
+        """See Arrivals.loss: packets, so many of which did not come in time, in so many runs."""
+        return self._arrivals.loss()
+
     def take(self, now: float) -> Frame | Lost | Wait:
         """What the 20 ms beginning at `now` shall sound like. Call it once each 20 ms."""
         if self._playhead is None and not self._begin(now):

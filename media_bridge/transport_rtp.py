@@ -91,6 +91,7 @@ class RtpTransport:
 
     def stats(self) -> TransportStats:
         sock, source, jitter = self._sock, self._guard.stats, self._jitter.stats
+        due, missed, missed_runs = self._jitter.loss()
         dropped = Counter(sock.dropped)
         for verdict, why in _NOT_HEARD.items():
             dropped[why] += source.verdicts.get(verdict, 0)
@@ -104,6 +105,9 @@ class RtpTransport:
             late=jitter.late,
             duplicates=source.verdicts.get(Verdict.DUPLICATE, 0) + jitter.duplicate,
             concealed=self._concealed,
+            due=due,
+            missed=missed,
+            missed_runs=missed_runs,
             jitter_ms=source.jitter_ms,
             delay_ms=jitter.delay_ms,
             target_ms=jitter.target_ms,
