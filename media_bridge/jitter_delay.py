@@ -1,7 +1,7 @@
 """How long a packet has to be able to wait for the ones before it.
 
 A packet's *transit* is its arrival minus its timestamp. The least of the last seconds is the network at its
-best; what nearly all packets needed beyond that is the target.
+best; what nearly all packets needed beyond that is what the target rises to.
 """
 
 from bisect import bisect_left, insort
@@ -54,8 +54,14 @@ class DelayTarget:
             return
         ordered = self._ordered
         self.best_transit_s = ordered[0]
-        needed = ordered[-1 - len(ordered) // _ALLOWED_LATE] - ordered[0] + _MARGIN_S
-        self.target_s = min(max(needed, self._min_s), self.max_s)
+        by_nearly_all = self._limited(ordered[-1 - len(ordered) // _ALLOWED_LATE] - ordered[0])
+        by_all = self._limited(ordered[-1] - ordered[0])
+        # it rises by what nearly all need and falls when none needs it: with a few late ones every few seconds it would
+        # else go up and down, and each way up costs a concealed frame
+        self.target_s = min(max(self.target_s, by_nearly_all), by_all)
+
+    def _limited(self, needed_s: float) -> float:
+        return min(max(needed_s + _MARGIN_S, self._min_s), self.max_s)
 
     def _forget(self, remembered: tuple[float, float]) -> None:
         del self._ordered[bisect_left(self._ordered, remembered[1])]

@@ -10,7 +10,7 @@ LATENESS_BUCKETS_MS = (1, 2, 5, 10, 20, 50, 100, 300, 1000)
 @dataclass(frozen=True, slots=True)
 class PacerStats:
     """The grid of the process since it started. `late_ms[i]` counts the ticks up to
-    `LATENESS_BUCKETS_MS[i]` late.
+    `LATENESS_BUCKETS_MS[i]` late. `busy_s`: how long the ticks took, all together.
     """
 
     calls: int
@@ -19,6 +19,7 @@ class PacerStats:
     failed: int
     max_late_ms: float
     late_ms: tuple[int, ...]
+    busy_s: float
 
 
 @dataclass(frozen=True, slots=True)

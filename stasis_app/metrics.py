@@ -117,6 +117,16 @@ class Metrics:
         self.loop_lag = Gauge(
             "voicebot_loop_lag_seconds", "Longest the event loop was late in the last 5 s.", registry=registry
         )
+        self.media_busy = Gauge(
+            "voicebot_media_busy_ratio",
+            "Share of the last second that the sound of all calls took.",
+            registry=registry,
+        )
+        self.media_overloaded = Gauge(
+            "voicebot_media_overloaded",
+            "1 while new calls are refused because the running ones take all the time there is.",
+            registry=registry,
+        )
         self.defects = Counter(
             "voicebot_defects",
             "Errors that are our own fault, by where they were caught.",
