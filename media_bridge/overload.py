@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 # of the time: the ticks took so much, ticks of so much were left out
-BUSY_FROM, BUSY_BELOW = 0.8, 0.65
+BUSY_FROM, BUSY_BELOW = 0.75, 0.6
 SKIPPED_FROM, SKIPPED_BELOW = 0.10, 0.01
 # looked at once a second: so many in a row
 BUSY_FOR, SKIPPED_FOR, CALM_FOR = 3, 5, 5
