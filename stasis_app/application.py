@@ -94,6 +94,8 @@ class Application:
             return "draining"
         if len(self._running.calls) >= self._setup.calls.max_calls:
             return "full"
+        if self._board.plane.overloaded:
+            return "overloaded"
         name = _profile_name(start.args)
         profile = self._setup.profiles.get(name)
         if profile is None:
@@ -139,6 +141,7 @@ class Application:
             parts[name] = "" if health and health.ready else (health.detail if health else "not asked yet")
         known = all(map(self._board.phrases.knows, self._setup.profiles.values()))
         parts["phrases"] = "" if known else "greetings and apologies are not made yet"
+        parts["media"] = "overloaded: no new calls" if self._board.plane.overloaded else ""
         parts["calls"] = "draining" if self._running.draining else ""
         return Readiness(parts=parts, calls=len(self._running.calls), max_calls=self._setup.calls.max_calls)
 
@@ -151,13 +154,16 @@ class Application:
             await asyncio.sleep(_HEALTH_EVERY_S)
 
     async def watch_lag(self) -> None:
-        """Keep the longest lateness of the loop over the last 5 s as a metric (fault A17)."""
+        """Keep the longest lateness of the loop over the last 5 s, and the load of media, as metrics (fault A17)."""
+        metrics, plane = self._board.metrics, self._board.plane
         lags = [0.0] * _LAG_WINDOW
         while True:
             due = time.monotonic() + _LAG_EVERY_S
             await asyncio.sleep(_LAG_EVERY_S)
             lags = [*lags[1:], time.monotonic() - due]
-            self._board.metrics.loop_lag.set(max(lags))
+            metrics.loop_lag.set(max(lags))
+            metrics.media_busy.set(plane.load.busy)
+            metrics.media_overloaded.set(plane.overloaded)
 
     # --- the end ---
 

@@ -355,7 +355,7 @@ class Call:
             log.warning("call %s: could not hang up: %s", self.call_id, error)
 
     def _count(self, session: MediaSession) -> None:
-        self.sound = Sound.of(session.offer.medium.transport, session.stats())
+        self.sound = Sound(session.offer.medium.transport, session.stats(), session.quality())
         self._board.metrics.observe_sound(self.sound)
 
 
