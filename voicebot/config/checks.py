@@ -6,7 +6,6 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-from gpu_workers.llm import engine_of
 from gpu_workers.settings import WorkerSettings
 from media_bridge.settings import CODECS_OF, Medium, TransportName, medium_of
 from voicebot.config.media_addresses import Finding, finding, is_any, is_loopback, unreachable
@@ -36,7 +35,6 @@ def check(config: Config) -> Iterator[Finding]:
         yield from _addresses(config)
         yield from _asterisk(config)
     yield from _workers(config)
-    yield from _llm(config)
     yield from profile_findings(config)
     yield from _secrets(config)
 
@@ -270,19 +268,6 @@ def _workers(config: Config) -> Iterator[Finding]:
                 " a secret from the environment"
             )
             yield finding(message, key, host)
-
-
-def _llm(config: Config) -> Iterator[Finding]:
-    """What only the other engine reads."""
-    llm, here = config.workers.llm, ("workers", "llm")
-    if not llm.start:
-        return
-    if llm.extra_args and engine_of(llm) == "llama":
-        message = "are for vLLM, and this model runs on llama (workers.llm.engine, device): take them out"
-        yield finding(message, (*here, "extra_args"), (*here, "engine"), (*here, "device"))
-    if llm.warm_talks and engine_of(llm) == "vllm":
-        message = "are for llama, and this model runs on vLLM (workers.llm.engine, device): take them out"
-        yield finding(message, (*here, "warm_talks"), (*here, "engine"), (*here, "device"))
 
 
 def _secrets(config: Config) -> Iterator[Finding]:
