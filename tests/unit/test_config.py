@@ -234,7 +234,7 @@ class TestBlankTexts:
             ("profiles: {default: {prompt: x, phrases: {apology: ''}}}", "default.phrases.apology: is empty"),
             ("workers: {tts: {voice: ' '}}", "workers.tts.voice: has nothing but spaces"),
             ("workers: {stt: {model: ''}}", "workers.stt.model: is empty"),
-            ("workers: {llm: {extra_args: ['a', '']}}", "workers.llm.extra_args[1]: is empty"),
+            ("workers: {llm: {engine: vllm, extra_args: ['a', '']}}", "workers.llm.extra_args[1]: is empty"),
             ("workers: {llm: {api_key: ''}}", "workers.llm.api_key: is empty"),
             ("ari: {password: ''}", "ari.password: is empty: write it, or take it out (Its password"),
             ("ari: {username: ''}", "ari.username: is empty"),
@@ -400,6 +400,14 @@ class TestKeysThatMustAgree:
                 "profiles: {default: {prompt: x, max_tokens: 512}}\nworkers: {llm: {context_tokens: 512}}",
                 "profiles.default.max_tokens: leaves no room for the prompt: 512 is not less than"
                 " workers.llm.context_tokens 512",
+            ),
+            (
+                "workers: {llm: {extra_args: ['--quantization', awq]}}",
+                "workers.llm.extra_args: are for vLLM, and this model runs on llama",
+            ),
+            (
+                "workers: {llm: {device: 'cuda:0', model: a/b, warm_talks: [[{role: user, content: x}]]}}",
+                "workers.llm.warm_talks: are for llama, and this model runs on vLLM",
             ),
             ("calls: {max_call_s: 3600}", "calls.max_call_s: must be less than 3600, when the dialplan"),
         ],

@@ -282,7 +282,8 @@ class TestStrangers:
             assert stats.packets_in >= 108
             assert stats.lost == 0
             assert young.session.stats().packets_in == 0
-            assert young.session.stats().dropped["wrong_source"] > 100
+            # from then on the kernel turns them away
+            assert young.session.stats().dropped["wrong_source"] > 30
             assert len(caplog.records) <= elapsed + 1
             await until(lambda: len(call.peer.received) >= stats.packets_out)
             assert {step for step, _samples in steps(call.peer.packets())} == {1}
