@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from gpu_workers.devices.language import Quantization, Serving, Shape, llama_need, vllm_need
 from gpu_workers.devices.plan import KvCacheDtype
@@ -13,6 +13,7 @@ AUTO = "auto"
 GPU_BATCH = 8  # utterances that the STT worker decodes at a time on a card (gpu_workers/stt/whisper.py)
 
 Worker = Literal["stt", "llm", "tts"]
+WORKERS: Final[tuple[Worker, ...]] = ("stt", "llm", "tts")
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,8 @@ class TtsDemand:
 class Demand:
     """None for a worker that does not run here.
 
-    `take_all`: the language model gets all that is left on its card, for more talks kept in its KV cache; without it, it
-    gets what it needs, because others will come.
+    `take_all`: the language model gets all that is left on its card, for more talks kept in its KV cache; without it
+    what it needs, because others will come.
     """
 
     llm: LlmDemand | None = None

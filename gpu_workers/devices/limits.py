@@ -38,8 +38,9 @@ def llm_refusal(llm: LlmDemand, device: Device, room: int, need: Sum | None) -> 
         )
         return Refused("llm", what, ("workers.llm.kv_cache_dtype: auto",))
     if llm.shape and 0 < llm.shape.longest < llm.context_tokens:
-        what = f"{llm.model} reads at most {llm.shape.longest} tokens, workers.llm.context_tokens is {llm.context_tokens}"
-        return Refused("llm", what, (f"workers.llm.context_tokens: {llm.shape.longest}",))
+        longest, set_to = llm.shape.longest, llm.context_tokens
+        what = f"{llm.model} reads at most {longest} tokens, workers.llm.context_tokens is {set_to}"
+        return Refused("llm", what, (f"workers.llm.context_tokens: {longest}",))
     if llm.memory_share is not None and llm.engine == "vllm":
         return _share_refusal(llm, device, need)
     if need is not None and need.size > room:
@@ -149,9 +150,9 @@ def _longest_context(llm: LlmDemand, device: Device, room: int) -> int:
 
 def _smaller_numbers(llm: LlmDemand, device: Device, room: int) -> Iterator[str]:
     capability = device.card.compute_capability
-    if llm.kv_cache_dtype == "auto" and capability >= OLDEST_WITH_FP8:
-        if _fits(replace(llm, kv_cache_dtype="fp8"), device, room):
-            yield "workers.llm.kv_cache_dtype: fp8"
+    with_fp8 = replace(llm, kv_cache_dtype="fp8")
+    if llm.kv_cache_dtype == "auto" and capability >= OLDEST_WITH_FP8 and _fits(with_fp8, device, room):
+        yield "workers.llm.kv_cache_dtype: fp8"
     if llm.shape is None or llm.shape.quantization != "none":
         return
     kinds: tuple[tuple[Quantization, int, str], ...] = (

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from gpu_workers.devices.demand import AUTO, Demand, LlmDemand
+from gpu_workers.devices.demand import AUTO, Demand, LlmDemand, SttDemand
 from gpu_workers.devices.facts import Device, Host, Machine, gib
 from gpu_workers.devices.limits import OLDEST_WITH_FP8
 from gpu_workers.devices.plan import CPU, Placed, Warned
@@ -23,6 +23,14 @@ def machine_notes(machine: Machine, demand: Demand, placed: Iterable[Placed]) ->
     if idle and not wanted:
         what = f"not used: every workers.*.device is {CPU}"
         yield Warned(", ".join(idle), what, f"With `device: {AUTO}` the plan chooses (docs/gpus.md)")
+
+
+def stt_on_cpu(stt: SttDemand, room: int) -> Warned:
+    """Whisper was to go on a card, and none has room. `room`: bytes of the roomiest."""
+    kind = stt.compute_type or "int8_float16"
+    need = stt.need(kind, on_gpu=True)
+    what = f"{stt.model} needs {need} as {kind}, and the most that is left on a card is {gib(room)}"
+    return Warned("stt", what, "It runs on the CPU: each transcript takes a core for a good part of a second")
 
 
 def device_notes(device: Device, here: Sequence[Placed]) -> Iterator[Warned]:
@@ -73,7 +81,7 @@ def _link(device: Device, here: Sequence[Placed]) -> Iterator[Warned]:
 
 
 def llm_notes(llm: LlmDemand, placed: Placed, device: Device | None) -> Iterator[Warned]:
-    if placed.need is None:
+    if llm.shape is None:
         cost = "It is started without a check; vLLM says itself if its memory does not do"
         yield Warned("llm", f"not counted: {llm.unknown}", cost)
     if device is None or llm.engine != "vllm":
@@ -83,8 +91,8 @@ def llm_notes(llm: LlmDemand, placed: Placed, device: Device | None) -> Iterator
         yield Warned(
             device.label,
             f"no FlashAttention and no bfloat16 on compute capability {capability[0]}.{capability[1]}",
-            "vLLM uses its Triton attention and float16: prompts are read slower, so the first token comes later, most of"
-            " all without prefix caching",
+            "vLLM uses its Triton attention and float16: prompts are read slower, so the first token comes later,"
+            " most of all without prefix caching",
         )
     fp8_weights = llm.shape is not None and llm.shape.quantization == "fp8"
     if fp8_weights and capability < OLDEST_WITH_FP8:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,20 +21,23 @@ _ABSENT = {
 _NO_DRIVER = {"NVMLError_LibraryNotFound", "NVMLError_DriverNotLoaded"}
 _MENDS = {
     "NVMLError_LibRmVersionMismatch": "the driver was updated while it ran: restart the machine",
-    "NVMLError_NoPermission": "this user may not ask the driver: add it to the group that owns /dev/nvidia* (often video)",
+    "NVMLError_NoPermission": "this user may not ask it: add the user to the group of /dev/nvidia* (often video)",
     "NVMLError_GpuIsLost": "a card fell off the bus: look for Xid in `dmesg`, then restart the machine",
     "NVMLError_ResetRequired": "a card wants a reset: `nvidia-smi --gpu-reset`, or restart the machine",
     "NVMLError_OperatingSystem": "the container was started without its cards: `docker run --gpus all`",
-    "NVMLError_Unknown": "if `nvidia-smi` fails too, reload the driver or restart the machine; in a container, start it anew",
-    "NVMLError_IrqIssue": "the card's interrupts do not arrive: another slot, or the kernel option pci=noaer,nomsi",
+    "NVMLError_Unknown": "if `nvidia-smi` fails too, restart the container, or the machine",
+    "NVMLError_IrqIssue": "the card's interrupts do not arrive: try another slot",
     "NVMLError_InsufficientPower": "a card lacks its power plug",
 }
 _NOT_INSTALLED = "nvidia-ml-py is not installed: pip install nvidia-ml-py"
 
 
-def this_machine() -> Machine:
-    """Never raises for what the driver does: what went wrong is `problem`, with the mend."""
+def this_machine(*, cards: bool = True) -> Machine:
+    """Never raises for what the driver does: what went wrong is `problem`, with the mend. Without `cards` the driver
+    is not asked at all."""
     host = _host()
+    if not cards:
+        return Machine(host=host)
     try:
         import pynvml  # type: ignore[import-untyped]
     except ImportError:
@@ -124,10 +128,12 @@ def _users(nvml: Any, handle: Any) -> tuple[User, ...]:
     """Programs that compute and programs that draw; one that does both is listed once."""
     found: dict[int, User] = {}
     for ask in (nvml.nvmlDeviceGetComputeRunningProcesses, nvml.nvmlDeviceGetGraphicsRunningProcesses):
-        for process in _optional(nvml, lambda ask=ask: ask(handle), []):
-            name = _optional(nvml, lambda pid=process.pid: nvml.nvmlSystemGetProcessName(pid), "")
-            memory = process.usedGpuMemory
-            found[process.pid] = User(pid=process.pid, name=Path(_text(name)).name, memory=memory)
+        running: list[Any] = _optional(nvml, partial(ask, handle), [])
+        for process in running:
+            name = _optional(nvml, partial(nvml.nvmlSystemGetProcessName, process.pid), "")
+            found[process.pid] = User(
+                pid=process.pid, name=Path(_text(name)).name, memory=process.usedGpuMemory
+            )
     return tuple(found[pid] for pid in sorted(found))
 
 

@@ -17,8 +17,8 @@ Dtype = Literal["auto", "float16", "bfloat16", "float32"]
 class LlmPlacement:
     """The language model on one device, in vLLM's own terms.
 
-    `device` is a card's UUID ("GPU-...", "MIG-...") for CUDA_VISIBLE_DEVICES, or "cpu". `memory_share` is the part of the
-    card's whole memory the engine may take for weights, KV cache and working memory together, in (0, 1]
+    `device` is a card's UUID ("GPU-...", "MIG-...") for CUDA_VISIBLE_DEVICES, or "cpu". `memory_share` is the part of
+    the card's whole memory the engine may take for weights, KV cache and working memory together, in (0, 1]
     (--gpu-memory-utilization); 0 on a CPU. `max_model_len` in tokens. `quantization` None: what the model's own
     configuration says. `kv_cache_dtype` and `dtype` "auto": the model's own.
     """
@@ -36,7 +36,7 @@ class LlmPlacement:
 
 @dataclass(frozen=True)
 class Placed:
-    """One worker on one device. `device` is a card's UUID or "cpu", `label` the same for people (cuda:1, cuda:0/2, cpu).
+    """One worker on one device. `device` is a card's UUID or "cpu", `label` the same for people (cuda:1, cuda:0/2).
 
     `need` None: not counted. `room`: bytes that the device had for it. `most_calls`: so many calls its memory would
     carry there, None where memory is not what limits them. `compute_type`: Whisper's, else "".

@@ -5,11 +5,11 @@ share its memory by the sums; without a card they run on the CPU. What is set by
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gpu_workers.devices.demand import AUTO, Demand, LlmDemand, SttDemand, TtsDemand
+from gpu_workers.devices.demand import AUTO, WORKERS, Demand, LlmDemand, SttDemand, TtsDemand, Worker
 from gpu_workers.devices.facts import Device, Machine, gib
 from gpu_workers.devices.limits import (
     llm_refusal,
@@ -19,11 +19,11 @@ from gpu_workers.devices.limits import (
     senses_refusal,
     tokens_of_a_step,
 )
-from gpu_workers.devices.notes import cpu_notes, device_notes, llm_notes, machine_notes
-from gpu_workers.devices.plan import CPU, LlmPlacement, Placed, Plan, Refused, Warned
+from gpu_workers.devices.notes import cpu_notes, device_notes, llm_notes, machine_notes, stt_on_cpu
+from gpu_workers.devices.plan import CPU, Dtype, LlmPlacement, Placed, Plan, Refused, Warned
 from gpu_workers.devices.sums import Sum
 
-# of what CUDA programs see of a card; the rest is for the driver, fragments and graphs, as in vLLM's own default of 0.92
+# of what CUDA programs see of a card; the rest is for fragments and for what nobody counts. vLLM's own default
 USABLE_PART: Final = 0.92
 _SHARE_STEP: Final = 10_000  # shares have four decimals
 
@@ -63,9 +63,9 @@ class _Planner:
             self._choose_stt(demand.stt)
         if demand.llm and (placed := self._placed.get("llm")):
             self._settle_llm(demand.llm, placed)
-        self._warn()
-        order = [self._placed[worker] for worker in ("stt", "llm", "tts") if worker in self._placed]
-        return Plan(tuple(order), self._llm, tuple(self._warned), tuple(self._refused))
+        placed = tuple(self._placed[worker] for worker in WORKERS if worker in self._placed)
+        self._warn(placed)
+        return Plan(placed, self._llm, tuple(self._warned), tuple(self._refused))
 
     # --- Whisper ---------------------------------------------------------------------------------------------------
 
@@ -89,7 +89,8 @@ class _Planner:
         taken = brain.device if brain else CPU
         # a card of its own first; then the brain's, if both fit
         candidates = sorted(
-            self._devices.values(), key=lambda one: (one.uuid == taken, -self._room[one.uuid], one.label)
+            self._devices.values(),
+            key=lambda one: (one.uuid == taken, bool(one.users), -self._room[one.uuid], one.label),
         )
         for device in candidates:
             for kind in _whisper_types(stt, device):
@@ -98,7 +99,9 @@ class _Planner:
                     why = "shares the card" if device.uuid == taken else "a card of its own"
                     self._put_stt(stt, device, kind, why)
                     return
-        why = "no card" if not candidates else "no card has room for it"
+        if candidates and stt.shape:
+            self._warned.append(stt_on_cpu(stt, max(map(self._left_beside_brain, candidates))))
+        why = "no card has room" if candidates else "no card"
         self._put_stt(stt, None, stt.compute_type or "int8", why)
 
     def _left_beside_brain(self, device: Device) -> int:
@@ -136,8 +139,8 @@ class _Planner:
             why = "as set" if llm.device == CPU else "a GGUF model runs on the CPU, by llama.cpp"
             self._put(Placed("llm", llm.model, CPU, CPU, llm.need(0), why))
             return
-        if llm.device == CPU:  # vLLM's CPU build: it has no share of a card
-            self._put(Placed("llm", llm.model, CPU, CPU, llm.need(2048), "as set"))
+        if llm.device == CPU:  # vLLM's CPU build, for tests: it sees to its memory itself
+            self._put(Placed("llm", llm.model, CPU, CPU, None, "as set"))
             return
         if llm.device == AUTO:
             device = self._best_for_llm(llm)
@@ -201,12 +204,12 @@ class _Planner:
     def _put(self, placed: Placed, *, keep: bool = False) -> None:
         """`keep`: the language model's part is taken when its share is settled."""
         if placed.device != CPU and placed.need and not keep:
-            room = self._room[placed.device]
+            room, size = self._room[placed.device], placed.need.size
             placed = replace(placed, room=room)
-            self._room[placed.device] = room - placed.need.size
+            self._room[placed.device] = room - size
         self._placed[placed.worker] = placed
 
-    def _named(self, worker: str, name: str) -> Device | None:
+    def _named(self, worker: Worker, name: str) -> Device | None:
         """The device that is set by hand; None for the CPU, and with a refusal for one that is not there."""
         if name == CPU:
             return None
@@ -222,19 +225,24 @@ class _Planner:
             one for one in self._placed.values() if one.device == device.uuid and one.worker != "llm"
         )
 
-    def _warn(self) -> None:
-        self._warned += machine_notes(self._machine, self._demand, self._placed.values())
+    def _warn(self, placed: Sequence[Placed]) -> None:
+        self._warned += machine_notes(self._machine, self._demand, placed)
         for device in self._devices.values():
-            here = tuple(one for one in self._placed.values() if one.device == device.uuid)
+            here = [one for one in placed if one.device == device.uuid]
             self._warned += device_notes(device, here)
         brain = self._placed.get("llm")
         if self._demand.llm and brain:
             self._warned += llm_notes(self._demand.llm, brain, self._devices.get(brain.device))
-        self._warned += cpu_notes(self._machine.host, self._demand, self._placed.values())
+        self._warned += cpu_notes(self._machine.host, self._demand, placed)
 
 
 def _placement(llm: LlmDemand, uuid: str, share: float, device: Device | None) -> LlmPlacement:
-    no_bfloat16 = device is not None and device.card.compute_capability < (8, 0)
+    # bfloat16 came with Ampere; of CPUs only some have it, the others emulate it
+    dtype: Dtype = "auto"
+    if device is None:
+        dtype = "float32"
+    elif device.card.compute_capability < (8, 0):
+        dtype = "float16"
     return LlmPlacement(
         device=uuid,
         memory_share=share,
@@ -242,7 +250,7 @@ def _placement(llm: LlmDemand, uuid: str, share: float, device: Device | None) -
         max_num_seqs=llm.sequences,
         kv_cache_dtype=llm.kv_cache_dtype,
         quantization=llm.quantization,
-        dtype="float16" if no_bfloat16 else "auto",
+        dtype=dtype,
         enable_prefix_caching=llm.prefix_caching,
         chunked_prefill=llm.chunked_prefill,
     )

@@ -68,7 +68,7 @@ def shape_of(config: Mapping[str, object], file_size: int = 0) -> Shape:
         return shape_of(
             {**text, **{k: v for k, v in config.items() if k == "quantization_config"}}, file_size
         )
-    if "kv_lora_rank" in config or "layer_types" in config and _is_hybrid(config):
+    if "kv_lora_rank" in config or ("layer_types" in config and _is_hybrid(config)):
         raise UnknownShape("its attention is of a kind whose KV cache the plan does not count")
     heads, hidden = _number(config, "num_attention_heads"), _number(config, "hidden_size")
     shape = Shape(

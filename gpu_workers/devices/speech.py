@@ -1,8 +1,8 @@
 """What Whisper and Piper need on a device. Pure. Sizes are bytes.
 
-Whisper's dimensions are OpenAI's (model card and `ModelDimensions`). The working memory is counted for the full window of
-30 s, which is the most an utterance can take. What faster-whisper was measured to take (SYSTRAN/faster-whisper issue 1030,
-beam 5) is within 2 % of it in float16, and up to 15 % less in int8.
+Whisper's dimensions are OpenAI's (model card and `ModelDimensions`). The working memory is counted for the full window
+of 30 s, which is the most an utterance can take. What faster-whisper was measured to take (SYSTRAN/faster-whisper issue
+1030, beam 5) is within 2 % of it in float16, and up to 15 % less in int8.
 """
 
 from dataclasses import dataclass
@@ -55,7 +55,9 @@ WHISPER: Final = {
 def whisper_size(name: str, file_size: int = 0) -> str | None:
     """The size that a model's name says; else the one whose float16 file comes closest to `file_size` bytes."""
     lower = name.lower()
-    for size in ("turbo", "distil-large", "large", "medium", "small", "base", "tiny"):
+    if "distil" in lower and "large" in lower:
+        return "distil-large"
+    for size in ("turbo", "large", "medium", "small", "base", "tiny"):
         if size in lower:
             return size
     if not file_size:

@@ -24,8 +24,10 @@ class Sum:
         return sum(term.size for term in self.terms)
 
     def __str__(self) -> str:
-        parts = " + ".join(f"{term.what} {term.size / GIB:.2f}" for term in self.terms)
-        return f"{parts} = {self.size / GIB:.2f} GiB"
+        """The total is that of the numbers as they are shown."""
+        shown = [round(term.size / GIB, 2) for term in self.terms]
+        parts = " + ".join(f"{term.what} {size:.2f}" for term, size in zip(self.terms, shown, strict=True))
+        return f"{parts} = {sum(shown):.2f} GiB"
 
 
 def total(terms: Iterable[Term]) -> Sum:
