@@ -1,5 +1,6 @@
 """Why a worker cannot run on a device, with the sum, and what would mend it. Pure."""
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,9 +17,17 @@ from gpu_workers.devices.sums import Sum
 OLDEST_FOR_VLLM: Final = (7, 5)
 # an fp8 number on the card: Ada and newer (vLLM, v1/attention/backends/triton_attn.py)
 OLDEST_WITH_FP8: Final = (8, 9)
+# of what CUDA programs see of a card; the rest is for fragments and for what nobody counts. vLLM's own default
+USABLE_PART: Final = 0.92
 _MOST_CALLS: Final = 1024
 _SHORTEST_CONTEXT: Final = 512  # as workers.llm.context_tokens allows
 _CONTEXT_STEP: Final = 256
+
+
+def room_of(device: Device) -> int:
+    """Bytes that may be placed on it."""
+    memory = device.memory
+    return max(0, min(memory.free, math.floor(memory.usable * USABLE_PART)))
 
 
 def tokens_of_a_step(llm: LlmDemand, device: Device) -> int:
@@ -26,8 +35,10 @@ def tokens_of_a_step(llm: LlmDemand, device: Device) -> int:
     return batched_tokens(usable, name, llm.context_tokens, chunked_prefill=llm.chunked_prefill)
 
 
-def llm_refusal(llm: LlmDemand, device: Device, room: int, need: Sum | None) -> Refused | None:
-    """None when it may run there. `room`: bytes there are for it."""
+def llm_refusal(
+    llm: LlmDemand, device: Device, room: int, need: Sum | None, beside: int = 0
+) -> Refused | None:
+    """None when it may run there. `room`: bytes there are for it, with what others of ours need, `beside`, gone."""
     capability = device.card.compute_capability
     if llm.engine == "vllm" and capability < OLDEST_FOR_VLLM:
         what = f"{_here(device)} has compute capability {_dotted(capability)}; vLLM wants 7.5 or more"
@@ -42,21 +53,22 @@ def llm_refusal(llm: LlmDemand, device: Device, room: int, need: Sum | None) -> 
         what = f"{llm.model} reads at most {longest} tokens, workers.llm.context_tokens is {set_to}"
         return Refused("llm", what, (f"workers.llm.context_tokens: {longest}",))
     if llm.memory_share is not None and llm.engine == "vllm":
-        return _share_refusal(llm, device, need)
+        return _share_refusal(llm, device, need, device.memory.free - beside)
     if need is not None and need.size > room:
         what = f"{llm.model} needs {need}, and {_here(device)} has {_free(device, room)}"
         return Refused("llm", what, tuple(_mends(llm, device, room, need)))
     return None
 
 
-def _share_refusal(llm: LlmDemand, device: Device, need: Sum | None) -> Refused | None:
+def _share_refusal(llm: LlmDemand, device: Device, need: Sum | None, left: int) -> Refused | None:
+    """A share that is set may take what the plan would leave, but nothing that is taken."""
     assert llm.memory_share is not None  # noqa: S101 - for the type checker
     asked = int(llm.memory_share * device.memory.usable)
     share = f"workers.llm.memory_share {llm.memory_share} of {_here(device)} is {gib(asked)}"
-    if asked > device.memory.free:
-        fitting = int(100 * device.memory.free / max(1, device.memory.usable)) / 100
-        mends = [f"workers.llm.memory_share: {fitting}", *_end_others(device)]
-        return Refused("llm", f"{share}, and {gib(device.memory.free)} are free", tuple(mends))
+    if asked > left:
+        fitting = int(100 * max(0, left) / max(1, device.memory.usable)) / 100
+        mends = [f"workers.llm.memory_share: {fitting}" if fitting else "another card", *_end_others(device)]
+        return Refused("llm", f"{share}, and {gib(max(0, left))} are left for it", tuple(mends))
     if need is not None and need.size > asked:
         mends = ["leave workers.llm.memory_share out", *_mends(llm, device, asked, need)]
         return Refused("llm", f"{share}, and {llm.model} needs {need}", tuple(mends))
@@ -131,7 +143,7 @@ def _mends(llm: LlmDemand, device: Device, room: int, need: Sum) -> Iterator[str
         yield from _smaller_numbers(llm, device, room)
     if smaller := _smaller_model(llm, device, room):
         yield f"a smaller model, such as {smaller}"
-    yield f"a card with {gib(need.size)} for it"
+    yield f"a card with {gib(need.size / USABLE_PART)} that are free"
     yield from _end_others(device)
 
 
@@ -171,7 +183,7 @@ def _smaller_model(llm: LlmDemand, device: Device, room: int) -> str:
         return ""
     best, name = 0, ""
     for key, shape in KNOWN.items():
-        if not best < shape.parameters < llm.shape.parameters * 0.9 or shape.longest < llm.context_tokens:
+        if not best < shape.parameters < llm.shape.parameters or shape.longest < llm.context_tokens:
             continue
         for kind, one in (("", shape), (" in 4 bits (AWQ)", shape.quantized("awq", 4))):
             if _fits(replace(llm, shape=one), device, room):

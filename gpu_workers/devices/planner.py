@@ -16,6 +16,7 @@ from gpu_workers.devices.limits import (
     missing_device,
     most_calls,
     no_card,
+    room_of,
     senses_refusal,
     tokens_of_a_step,
 )
@@ -23,20 +24,12 @@ from gpu_workers.devices.notes import cpu_notes, device_notes, llm_notes, machin
 from gpu_workers.devices.plan import CPU, Dtype, LlmPlacement, Placed, Plan, Refused, Warned
 from gpu_workers.devices.sums import Sum
 
-# of what CUDA programs see of a card; the rest is for fragments and for what nobody counts. vLLM's own default
-USABLE_PART: Final = 0.92
 _SHARE_STEP: Final = 10_000  # shares have four decimals
 
 
 def make_plan(machine: Machine, demand: Demand) -> Plan:
     """Never raises: what cannot be is a refusal, what costs is a warning."""
     return _Planner(machine, demand).plan()
-
-
-def room_of(device: Device) -> int:
-    """Bytes that may be placed on it."""
-    memory = device.memory
-    return max(0, min(memory.free, math.floor(memory.usable * USABLE_PART)))
 
 
 class _Planner:
@@ -63,9 +56,9 @@ class _Planner:
             self._choose_stt(demand.stt)
         if demand.llm and (placed := self._placed.get("llm")):
             self._settle_llm(demand.llm, placed)
-        placed = tuple(self._placed[worker] for worker in WORKERS if worker in self._placed)
-        self._warn(placed)
-        return Plan(placed, self._llm, tuple(self._warned), tuple(self._refused))
+        in_order = tuple(self._placed[worker] for worker in WORKERS if worker in self._placed)
+        self._warn(in_order)
+        return Plan(in_order, self._llm, tuple(self._warned), tuple(self._refused))
 
     # --- Whisper ---------------------------------------------------------------------------------------------------
 
@@ -106,8 +99,15 @@ class _Planner:
 
     def _left_beside_brain(self, device: Device) -> int:
         brain = self._placed.get("llm")
-        held = brain.need.size if brain and brain.need and brain.device == device.uuid else 0
-        return self._room[device.uuid] - held
+        room = self._room[device.uuid]
+        if brain is None or brain.device != device.uuid:
+            return room
+        share = self._demand.llm.memory_share if self._demand.llm else None
+        if share is None:
+            return room - (brain.need.size if brain.need else room)
+        return min(room, device.memory.free - self._held_beside(device)) - math.ceil(
+            share * device.memory.usable
+        )
 
     def _put_stt(self, stt: SttDemand, device: Device | None, compute_type: str, why: str) -> None:
         need = stt.need(compute_type, on_gpu=device is not None)
@@ -152,7 +152,7 @@ class _Planner:
         else:
             return
         room = self._room[device.uuid]
-        refusal = llm_refusal(llm, device, room, self._need_of(llm, device))
+        refusal = llm_refusal(llm, device, room, self._need_of(llm, device), self._held_beside(device))
         if refusal:
             self._refused.append(refusal)
             return
@@ -167,7 +167,8 @@ class _Planner:
 
         def rank(device: Device) -> tuple[bool, bool, bool, int, str]:
             need = self._need_of(llm, device)
-            refused = llm_refusal(llm, device, self._room[device.uuid], need) is not None
+            held = self._held_beside(device)
+            refused = llm_refusal(llm, device, self._room[device.uuid], need, held) is not None
             old = device.card.compute_capability < (8, 0)
             return refused, bool(self._beside(device)), old, -self._room[device.uuid], device.label
 
@@ -219,6 +220,9 @@ class _Planner:
                 return device
         self._refused.append(missing_device(worker, label, self._machine))
         return None
+
+    def _held_beside(self, device: Device) -> int:
+        return sum(one.need.size for one in self._beside(device) if one.need)
 
     def _beside(self, device: Device) -> tuple[Placed, ...]:
         return tuple(

@@ -163,9 +163,9 @@ class TestRefusals:
             "calls for 10 at most (calls.max_calls x calls.processes, now 20)",
             "workers.llm.context_tokens: 2048",
             "workers.llm.quantization: fp8: weights 8.46 GiB",
-            "the model quantised to 4 bits (AWQ or GPTQ): weights 5.34 GiB",
+            "the model quantised to 4 bits (AWQ or GPTQ): weights 5.33 GiB",
             "a smaller model, such as qwen2.5-7b",
-            "a card with 26.57 GiB for it",
+            "a card with 28.87 GiB that are free",
         )
         model = "meta-llama/Llama-3.1-8B-Instruct"
         shape = known_shape(model)
@@ -213,7 +213,7 @@ class TestRefusals:
     def test_a_share_that_is_not_free(self) -> None:
         found = refused(make_plan(machine("used_by_another"), Demand(llm(memory_share=0.9, calls=1))))
         assert (
-            "memory_share 0.9 of cuda:0 (NVIDIA GeForce RTX 3090) is 21.32 GiB, and 9.35 GiB are free"
+            "memory_share 0.9 of cuda:0 (NVIDIA GeForce RTX 3090) is 21.32 GiB, and 9.35 GiB are left for it"
             in found.what
         )
         assert found.mends[0] == "workers.llm.memory_share: 0.39"
