@@ -121,8 +121,8 @@ async def running(
     `hurry`, once set, cuts waiting for a clean end short. `transcript`: where the call process writes what was said.
     Raises VoicebotError, alone or inside an exception group.
     """
-    refuse_taken(listeners(config))
     plan = plan_of(config)
+    refuse_taken(listeners(config))
     for warning in plan.warnings:
         say(f"Warning: {warning}.")
     async with AsyncExitStack() as stack:

@@ -150,10 +150,7 @@ class TestConfiguration:
 
 class TestWorkers:
     def test_each_is_started_with_its_card_and_no_other(self) -> None:
-        plan = plan_for(BY_HAND, "two_cards")
-        cards = {kind: card_environment(plan, kind)["CUDA_VISIBLE_DEVICES"] for kind in ("stt", "llm", "tts")}
         first, second = (card.uuid for card in machine("x4_slot").cards)
-        assert plan.refusals  # 10 calls do not fit the smaller card
         plan = plan_for(BY_HAND, "x4_slot")
         cards = {kind: card_environment(plan, kind)["CUDA_VISIBLE_DEVICES"] for kind in ("stt", "llm", "tts")}
         assert cards == {"stt": first, "llm": second, "tts": ""}
@@ -211,9 +208,7 @@ class TestWorkers:
     ) -> None:
         monkeypatch.chdir(tmp_path)
         monkeypatch.setattr(planning, "this_machine", lambda **_: machine("one_card_12"))
-        (tmp_path / "voicebot.yaml").write_text(
-            f"{AUTO}asterisk: {{start: false}}\nari: {{password: x}}\nlog: {{directory: l}}\n"
-        )
+        (tmp_path / "voicebot.yaml").write_text(f"{AUTO}log: {{directory: l}}\n")
         assert main(["up"]) == 2
         told = capsys.readouterr().err
         assert told.startswith(
@@ -254,7 +249,7 @@ class TestFiles:
         assert read_plan(tmp_path / "plan.json") == plan_for(AUTO, "two_cards")
 
     @pytest.mark.parametrize(
-        "content", ["", "{", "[]", '{"placed": 1}', '{"plan": {"odd": 1, "placed": 3}}', "[" * 9999]
+        "content", ["", "{", "[]", '{"placed": 1}', '{"plan": {"placed": 3}}', "[" * 9999]
     )
     def test_a_file_that_is_no_plan(self, tmp_path: Path, content: str) -> None:
         (tmp_path / "plan.json").write_text(content)
@@ -306,9 +301,8 @@ class TestCommand:
         status, out = self.run(tmp_path, AUTO, "two_cards", capsys)
         assert status == 0
         lines = [line.split() for line in out.splitlines()]
-        assert ["cuda:0", "NVIDIA", "GeForce", "RTX", "4090", "23.63", "of", "23.65", "8.9"] in [
-            line[:9] for line in lines
-        ]
+        card = ["cuda:0", "NVIDIA", "GeForce", "RTX", "4090", "23.63", "of", "23.65", "8.9"]
+        assert card in [line[:9] for line in lines]
         assert ["llm", "Qwen/Qwen2.5-7B-Instruct-AWQ", "cuda:0"] in [line[:3] for line in lines]
         assert "llm: weights 5.19 + KV cache 4.38 + working memory 1.66 = 11.23 GiB" in out
         assert "vLLM gets 91.99 % of GPU-1b4f7c2e-0d5a-4e62-9c1f-6a2d3e4f5a60, 20 answers at a time" in out
