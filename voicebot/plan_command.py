@@ -82,7 +82,7 @@ def _lanes(link: Link | None) -> str:
 def _placements(plan: Plan) -> str:
     rows = []
     for placed in plan.placed:
-        need = f"{placed.need.size / GIB:.2f}" if placed.need else "?"
+        need = placed.need.shown_gib if placed.need else "?"
         room = f"{placed.room / GIB:.2f}" if placed.device != CPU else "-"
         most = "-" if placed.most_calls is None else str(placed.most_calls)
         model = f"{placed.model} ({placed.compute_type})" if placed.compute_type else placed.model
@@ -104,11 +104,16 @@ def _sum(placed: Placed) -> str:
 def _vllm(plan: Plan) -> str:
     llm = plan.llm
     assert llm is not None  # noqa: S101 - its caller looked
-    quantized = f", {llm.quantization}" if llm.quantization else ""
+    choices = {
+        "weights": llm.quantization or "as the model has them",
+        "numbers": llm.dtype,
+        "KV cache": llm.kv_cache_dtype,
+        "prefix caching": "on" if llm.enable_prefix_caching else "off",
+        "chunked prefill": "on" if llm.chunked_prefill else "off",
+    }
     return (
-        f"vLLM gets {100 * llm.memory_share:.2f} % of {llm.device}, {llm.max_num_seqs} answers at a time of"
-        f" {llm.max_model_len} tokens, KV cache {llm.kv_cache_dtype}, numbers {llm.dtype}{quantized}, prefix caching"
-        f" {'on' if llm.enable_prefix_caching else 'off'}, chunked prefill {'on' if llm.chunked_prefill else 'off'}."
+        f"vLLM gets {100 * llm.memory_share:.2f} % of {llm.device}, for {llm.max_num_seqs} answers at a time, talks of"
+        f" {llm.max_model_len} tokens.\n{', '.join(f'{what} {choice}' for what, choice in choices.items())}."
     )
 
 

@@ -74,8 +74,7 @@ class Refused:
     mends: tuple[str, ...]
 
     def __str__(self) -> str:
-        mends = "; or ".join(self.mends)
-        return f"{self.worker}: {self.what}" + (f"\n  mend: {mends}" if mends else "")
+        return f"{self.worker}: {self.what}" + "".join(f"\n    mend: {mend}" for mend in self.mends)
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,14 @@ class Sum:
     def size(self) -> int:
         return sum(term.size for term in self.terms)
 
+    @property
+    def shown_gib(self) -> str:
+        """The total in GiB, of the terms as they are shown, so that whoever adds them up finds it."""
+        return f"{sum(round(term.size / GIB, 2) for term in self.terms):.2f}"
+
     def __str__(self) -> str:
-        """The total is that of the numbers as they are shown."""
-        shown = [round(term.size / GIB, 2) for term in self.terms]
-        parts = " + ".join(f"{term.what} {size:.2f}" for term, size in zip(self.terms, shown, strict=True))
-        return f"{parts} = {sum(shown):.2f} GiB"
+        parts = " + ".join(f"{term.what} {term.size / GIB:.2f}" for term in self.terms)
+        return f"{parts} = {self.shown_gib} GiB"
 
 
 def total(terms: Iterable[Term]) -> Sum:

@@ -40,6 +40,12 @@ calls: {max_calls: 10}
 """
 
 
+@pytest.fixture(autouse=True)
+def empty_hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever models the developer has."""
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+
+
 def config(text: str) -> Config:
     return parse(text, "test.yaml", {})
 
@@ -215,7 +221,7 @@ class TestWorkers:
             "voicebot: the models do not fit this machine (see `voicebot plan`)\nllm: Qwen/"
         )
         assert "KV cache 4.38 + working memory 1.66 = 11.23 GiB" in told
-        assert "mend: calls for 18 at most" in told
+        assert "    mend: calls for 18 at most" in told
         assert not (tmp_path / "l").exists()
 
     def test_every_worker_has_a_place_in_the_configuration(self) -> None:
@@ -305,7 +311,7 @@ class TestCommand:
         assert card in [line[:9] for line in lines]
         assert ["llm", "Qwen/Qwen2.5-7B-Instruct-AWQ", "cuda:0"] in [line[:3] for line in lines]
         assert "llm: weights 5.19 + KV cache 4.38 + working memory 1.66 = 11.23 GiB" in out
-        assert "vLLM gets 91.99 % of GPU-1b4f7c2e-0d5a-4e62-9c1f-6a2d3e4f5a60, 20 answers at a time" in out
+        assert "vLLM gets 91.99 % of GPU-1b4f7c2e-0d5a-4e62-9c1f-6a2d3e4f5a60, for 20 answers at a time" in out
         assert ["qwen2.5-14b", "4", "bits", "(AWQ,", "GPTQ)", "9.3", "14", "-"] in lines
         assert "Warnings" not in out
 
