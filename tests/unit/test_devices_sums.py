@@ -84,6 +84,13 @@ class TestLanguageModels:
         work = working_memory(shape_of(QWEN_7B), Serving(calls=1, context_tokens=4096, sequences=16))
         assert 0.57 + 0.73 < work / GIB < 2.0
 
+    def test_a_whole_run_of_vllm(self) -> None:
+        """Its log of an AWQ model with 4e9 parameters (vllm pull request 57047): 2.81 GiB weights and context, and
+        268,560 tokens in 36.88 GiB of KV cache."""
+        shape = KNOWN["qwen3-4b"].quantized("awq", 4)
+        assert 36.88 * GIB / shape.kv_bytes_a_token() == pytest.approx(268_560, rel=0.001)
+        assert 0.2 < 2.81 - shape.weight_bytes() / GIB < 0.6  # what CONTEXT allows
+
     def test_llama_takes_its_whole_cache(self) -> None:
         """xllamacpp with Qwen2.5-Coder-1.5B Q4_K_M and 4 slots was measured at 1.96 GB resident."""
         shape = Shape(**{**vars(KNOWN["qwen2.5-1.5b"]), "quantization": "gguf", "file_size": 1117320768})

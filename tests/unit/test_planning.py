@@ -311,7 +311,9 @@ class TestCommand:
         assert card in [line[:9] for line in lines]
         assert ["llm", "Qwen/Qwen2.5-7B-Instruct-AWQ", "cuda:0"] in [line[:3] for line in lines]
         assert "llm: weights 5.19 + KV cache 4.38 + working memory 1.66 = 11.23 GiB" in out
-        assert "vLLM gets 91.99 % of GPU-1b4f7c2e-0d5a-4e62-9c1f-6a2d3e4f5a60, for 20 answers at a time" in out
+        assert (
+            "vLLM gets 91.99 % of GPU-1b4f7c2e-0d5a-4e62-9c1f-6a2d3e4f5a60, for 20 answers at a time" in out
+        )
         assert ["qwen2.5-14b", "4", "bits", "(AWQ,", "GPTQ)", "9.3", "14", "-"] in lines
         assert "Warnings" not in out
 
