@@ -39,7 +39,7 @@ def report(machine: Machine, demand: Demand, plan: Plan) -> Iterator[str]:
     """Paragraphs, without a line end at their ends."""
     yield _machine(machine)
     if plan.placed:
-        yield _placements(plan)
+        yield _placements(plan, demand)
         yield _sums(plan)
     if plan.llm and plan.llm.device != CPU:
         yield _vllm(plan)
@@ -79,14 +79,16 @@ def _lanes(link: Link | None) -> str:
     return f"gen {link.generation} of {link.max_generation}, x{link.width} of x{link.max_width}"
 
 
-def _placements(plan: Plan) -> str:
+def _placements(plan: Plan, demand: Demand) -> str:
     rows = []
     for placed in plan.placed:
         need = placed.need.shown_gib if placed.need else "?"
+        on_cpu = f"cpu, {demand.threads(placed.worker)} threads"
+        device = on_cpu if placed.device == CPU else placed.label
         room = f"{placed.room / GIB:.2f}" if placed.device != CPU else "-"
         most = "-" if placed.most_calls is None else str(placed.most_calls)
         model = f"{placed.model} ({placed.compute_type})" if placed.compute_type else placed.model
-        rows.append((placed.worker, model, placed.label, need, room, most, placed.why))
+        rows.append((placed.worker, model, device, need, room, most, placed.why))
     return table(("worker", "model", "device", "needs GiB", "room GiB", "most calls", "why there"), rows)
 
 

@@ -100,6 +100,14 @@ class Demand:
     tts: TtsDemand | None = None
     take_all: bool = True
 
+    def threads(self, worker: Worker) -> int:
+        """CPU threads of its models, all copies together."""
+        if worker == "stt" and self.stt:
+            return self.stt.threads * self.stt.copies
+        if worker == "tts" and self.tts:
+            return self.tts.threads * self.tts.parallel
+        return self.llm.threads if worker == "llm" and self.llm else 0
+
     def devices(self) -> Iterator[tuple[Worker, str]]:
         if self.stt:
             yield "stt", self.stt.device

@@ -25,6 +25,14 @@ def machine_notes(machine: Machine, demand: Demand, placed: Iterable[Placed]) ->
         yield Warned(", ".join(idle), what, f"With `device: {AUTO}` the plan chooses (docs/gpus.md)")
 
 
+def stt_notes(stt: SttDemand, placed: Placed) -> Iterator[Warned]:
+    if stt.shape is None and placed.device != CPU:
+        what = f"not counted: the size of {stt.model} is neither in its name nor in a model.bin"
+        yield Warned(
+            "stt", what, "It is started without a check; CTranslate2 says itself if its memory does not do"
+        )
+
+
 def stt_on_cpu(stt: SttDemand, room: int) -> Warned:
     """Whisper was to go on a card, and none has room. `room`: bytes of the roomiest."""
     kind = stt.compute_type or "int8_float16"

@@ -20,7 +20,7 @@ from gpu_workers.devices.limits import (
     senses_refusal,
     tokens_of_a_step,
 )
-from gpu_workers.devices.notes import cpu_notes, device_notes, llm_notes, machine_notes, stt_on_cpu
+from gpu_workers.devices.notes import cpu_notes, device_notes, llm_notes, machine_notes, stt_notes, stt_on_cpu
 from gpu_workers.devices.plan import CPU, Dtype, LlmPlacement, Placed, Plan, Refused, Warned
 from gpu_workers.devices.sums import Sum
 
@@ -88,8 +88,10 @@ class _Planner:
         for device in candidates:
             for kind in _whisper_types(stt, device):
                 need = stt.need(kind, on_gpu=True)
-                if need and need.size <= self._left_beside_brain(device):
-                    why = "shares the card" if device.uuid == taken else "a card of its own"
+                alone = device.uuid != taken
+                # what is not counted is not put beside anything
+                if alone if need is None else need.size <= self._left_beside_brain(device):
+                    why = "a card of its own" if alone else "shares the card"
                     self._put_stt(stt, device, kind, why)
                     return
         if candidates and stt.shape:
@@ -237,6 +239,8 @@ class _Planner:
         brain = self._placed.get("llm")
         if self._demand.llm and brain:
             self._warned += llm_notes(self._demand.llm, brain, self._devices.get(brain.device))
+        if self._demand.stt and (ears := self._placed.get("stt")):
+            self._warned += stt_notes(self._demand.stt, ears)
         self._warned += cpu_notes(self._machine.host, self._demand, placed)
 
 

@@ -137,7 +137,7 @@ def test_no_more_is_placed_on_a_device_than_is_free(machine: Machine, demand: De
 
 
 @given(machines(), demands)
-def test_every_worker_is_placed_once_or_refused(machine: Machine, demand: Demand) -> None:
+def test_every_worker_is_placed_once_where_it_is_set_or_refused(machine: Machine, demand: Demand) -> None:
     plan = make_plan(machine, demand)
     asked = {worker for worker, _ in demand.devices()}
     placed, refused = [one.worker for one in plan.placed], [one.worker for one in plan.refusals]
@@ -145,14 +145,9 @@ def test_every_worker_is_placed_once_or_refused(machine: Machine, demand: Demand
     known = {device.uuid: device.label for device in machine.devices()} | {CPU: CPU}
     assert all(known[one.device] == one.label for one in plan.placed)
     assert all(str(one) and one.mends for one in plan.refusals)
-
-
-@given(machines(), demands)
-def test_what_is_set_by_hand_is_obeyed(machine: Machine, demand: Demand) -> None:
-    plan = make_plan(machine, demand)
     for worker, wanted in demand.devices():
-        if (placed := plan.of(worker)) and wanted != AUTO:
-            assert ("cuda:0" if wanted == "cuda" else wanted) in (placed.label, placed.device)
+        if (one := plan.of(worker)) and wanted != AUTO:
+            assert ("cuda:0" if wanted == "cuda" else wanted) in (one.label, one.device)
 
 
 @given(machines(), demands)

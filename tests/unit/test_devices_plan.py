@@ -298,6 +298,13 @@ class TestWarnings:
         assert plan.llm.memory_share == pytest.approx(0.92, abs=0.001)
         assert "not counted: acme/9b is new" in warned(plan, "not counted")
 
+    def test_a_whisper_that_is_not_counted_gets_a_card_of_its_own_or_none(self) -> None:
+        unknown = replace(stt(), shape=None, model="/models/mine")
+        plan = make_plan(machine("two_cards"), Demand(llm(), unknown))
+        assert where(plan) == {"stt": "cuda:1", "llm": "cuda:0"}
+        assert "the size of /models/mine is neither in its name" in warned(plan, "not counted")
+        assert where(make_plan(machine("one_card_80"), Demand(llm(), unknown)))["stt"] == CPU
+
     def test_cards_that_nobody_uses(self) -> None:
         plan = make_plan(machine("two_cards"), Demand(stt=stt(device="cpu", compute_type="int8")))
         assert "With `device: auto` the plan chooses" in warned(plan, "cuda:0, cuda:1: not used")

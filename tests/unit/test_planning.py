@@ -1,6 +1,7 @@
 """From voicebot.yaml to the plan and back to each worker: what is asked, what each process is started with."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from gpu_workers.devices.facts import Machine
 from gpu_workers.devices.plan import CPU, Plan
 from gpu_workers.devices.planner import make_plan
+from gpu_workers.devices.speech import WHISPER
 from tests.support.machines import FOLDER, machine
 from voicebot import planning
 from voicebot.cli import main
@@ -116,6 +118,21 @@ class TestDemand:
         assert demand.llm is not None
         assert demand.llm.shape is None
         assert "config.json: its config.json has no usable" in demand.llm.unknown
+
+    def test_a_whisper_in_a_folder_is_counted_by_its_file(self, tmp_path: Path) -> None:
+        (tmp_path / "model.bin").touch()
+        os.truncate(tmp_path / "model.bin", 484_000_000)  # sparse
+        found = demand_of(config(f"workers: {{stt: {{device: auto, model: {tmp_path}}}}}")).stt
+        assert found is not None
+        assert found.shape == WHISPER["small"]
+
+    def test_a_gguf_file_is_for_llama_and_counted_by_its_size(self, tmp_path: Path) -> None:
+        file = tmp_path / "Qwen2.5-7B-Instruct-Q4_K_M.gguf"
+        file.write_bytes(bytes(4711))
+        found = demand_of(config(f"workers: {{llm: {{device: auto, model: {file}}}}}")).llm
+        assert found is not None
+        assert found.shape is not None
+        assert (found.engine, found.shape.weight_bytes(), found.shape.layers) == ("llama", 4711, 28)
 
     def test_a_model_in_the_hub_cache_is_found(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
