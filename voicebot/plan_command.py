@@ -83,7 +83,8 @@ def _placements(plan: Plan, demand: Demand) -> str:
     rows = []
     for placed in plan.placed:
         need = placed.need.shown_gib if placed.need else "?"
-        on_cpu = f"cpu, {demand.threads(placed.worker)} threads"
+        threads = demand.threads(placed.worker)
+        on_cpu = f"cpu, {threads} thread{'s' if threads > 1 else ''}"
         device = on_cpu if placed.device == CPU else placed.label
         room = f"{placed.room / GIB:.2f}" if placed.device != CPU else "-"
         most = "-" if placed.most_calls is None else str(placed.most_calls)
