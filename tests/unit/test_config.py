@@ -344,7 +344,7 @@ class TestKeysThatMustAgree:
             ("asterisk: {start: false}", "ari.password: is missing"),
             (
                 "workers: {llm: {device: gpu1}}",
-                "workers.llm.device: must be cpu, cuda:0, cuda:1, ..., is `gpu1`",
+                "workers.llm.device: must be cpu, auto, cuda:0, cuda:1, ... or a card's UUID, is `gpu1`",
             ),
             ("ari: {app: bot2}", "ari.app: must stay voicebot"),
             ("profiles: {sales: {prompt: x}}", "profiles: has no `default`"),
