@@ -64,10 +64,16 @@ class LlmSettings(WorkerSettings):
     threads: int = Field(2, ge=1, le=256)
     context_tokens: int = Field(4096, ge=512, description="Longest conversation, prompt and answer together.")
     parallel: int = Field(4, ge=1, le=256, description="Answers written side by side.")
+    queue_limit: int = Field(
+        64, ge=1, description="vLLM: more waiting requests than this are refused with 429."
+    )
+    python: Path | None = Field(
+        None, description="vLLM: the Python it is installed for, where that is another one than ours."
+    )
     extra_args: tuple[str, ...] = Field((), description="More arguments for the vLLM server, as they are.")
     warm_talks: tuple[tuple[TalkMessage, ...], ...] = Field(
         (),
-        description="Beginnings of talks that llama reads before it is ready, so that no call waits for that.",
+        description="Beginnings of talks that the model reads before it is ready, so that no call waits for that.",
     )
 
 

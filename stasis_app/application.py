@@ -226,11 +226,17 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
         transcript = stack.enter_context(Transcript(setup.transcript))
         workers = setup.workers
         session = await stack.enter_async_context(worker_session())
-        stt = SttClient(workers.stt.base_url, api_key=workers.stt.api_key, session=session)
-        llm = LlmClient(
-            workers.llm.base_url, model=workers.llm.model, api_key=workers.llm.api_key, session=session
+        stt = await stack.enter_async_context(
+            SttClient(workers.stt.base_url, api_key=workers.stt.api_key, session=session)
         )
-        tts = TtsClient(workers.tts.base_url, api_key=workers.tts.api_key, session=session)
+        llm = await stack.enter_async_context(
+            LlmClient(
+                workers.llm.base_url, model=workers.llm.model, api_key=workers.llm.api_key, session=session
+            )
+        )
+        tts = await stack.enter_async_context(
+            TtsClient(workers.tts.base_url, api_key=workers.tts.api_key, session=session)
+        )
         made_by = f"{workers.tts.base_url} {workers.tts.voice}"
         phrases = PhraseBook(
             tts, setup.phrases_dir, made_by, lambda profile: WIRE[medium_of(setup.media, profile.media)].rate

@@ -1,21 +1,25 @@
 """The language model behind `POST /v1/chat/completions`: the engine's own OpenAI server, started right.
 
-vLLM on a GPU, llama.cpp (xllamacpp) on a CPU. Their /health answers 200 when ready and 503 while loading, without our
-fields; their /metrics is theirs (llama.cpp asks the API key for it).
+vLLM on a GPU, llama.cpp (xllamacpp) on a CPU. llama.cpp's /health answers 200 when ready and 503 while loading, without
+our fields; their /metrics is theirs (llama.cpp asks the API key for it).
 """
 
 from pathlib import Path
 
+from gpu_workers.devices.plan import LlmPlacement
 from gpu_workers.errors import ModelError
 from gpu_workers.settings import LlmSettings
 
 
-def serve(settings: LlmSettings, cache_dir: Path) -> None:
-    """Runs the worker until SIGTERM. Raises ModelError when its port is taken or its model cannot be had."""
-    if engine_of(settings) == "vllm":
-        from gpu_workers.llm.vllm import run as run_vllm
+def serve(settings: LlmSettings, cache_dir: Path, placement: LlmPlacement | None = None) -> None:
+    """Runs the worker until SIGTERM. Raises ModelError when its port is taken or its model cannot be had.
 
-        run_vllm(settings)
+    `placement`: what the plan decided, for vLLM; without one the settings decide.
+    """
+    if engine_of(settings) == "vllm":
+        from gpu_workers.llm.vllm_server import run as run_vllm
+
+        run_vllm(settings, placement)
         return
     try:
         from gpu_workers.llm.llama import run as run_llama
