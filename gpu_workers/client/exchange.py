@@ -48,6 +48,8 @@ class Exchange:
         first_byte_s: float | None,
     ) -> None:
         """Sends the request and waits for the first byte of a good answer, `first_byte_s` at most."""
+        clock = asyncio.get_running_loop().time
+        asked = clock()
         try:
             async with asyncio.timeout(first_byte_s) as limit:
                 with self._waiting(limit):
@@ -60,7 +62,7 @@ class Exchange:
                 raise
             self._judge(self._link.slow, self._base)
             raise self.error("it is slow and another one is asked", retryable=True) from error
-        self._link.began(self._base)
+        self._link.began(self._base, clock() - asked)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """The answer's bytes as they come."""

@@ -157,8 +157,8 @@ class WorkerLink:
 
     # --- how requests went, and what is done about it ---
 
-    def began(self, base: str) -> None:
-        self._replicas.began(base)
+    def began(self, base: str, waited_s: float) -> None:
+        self._replicas.began(base, _now(), slow=waited_s > self.limits.other_s)
 
     def answered(self, base: str) -> None:
         self._replicas.answered(base)

@@ -115,17 +115,19 @@ class Replicas:
         if one.breaker is Breaker.TRYING:
             one.breaker = Breaker.ON_TRIAL
 
-    def began(self, url: str) -> None:
-        """The first byte of an answer is there."""
+    def began(self, url: str, now: float, *, slow: bool = False) -> None:
+        """The first byte of an answer is there; `slow`: another one would have been asked by then."""
         one = self._all[url]
+        one.last_of_all_until = now + REST_S if slow else 0.0
         if one.breaker is Breaker.TRYING:
             one.breaker = Breaker.CLOSED
 
     def answered(self, url: str) -> None:
         """To its end, or as far as it was wanted; a refusal of what is wrong with the request is an answer, too."""
-        self.began(url)
-        self._all[url].failures.clear()
-        self._all[url].last_of_all_until = 0.0
+        one = self._all[url]
+        one.failures.clear()
+        if one.breaker is Breaker.TRYING:
+            one.breaker = Breaker.CLOSED
 
     # --- how its health probe went ---
 

@@ -38,8 +38,15 @@ def test_one_that_failed_or_was_slow_comes_last_for_a_while(what: object) -> Non
 def test_an_answer_brings_it_back_at_once() -> None:
     replicas = Replicas([A, B])
     replicas.failed(B, 16.0)
-    replicas.answered(B)
+    replicas.began(B, 16.0)
     assert [asked(replicas, 16.0) for _ in range(2)] == [A, B]
+
+
+def test_a_slow_answer_does_not() -> None:
+    replicas = Replicas([A, B])
+    replicas.began(B, 16.0, slow=True)
+    replicas.answered(B)
+    assert [asked(replicas, 16.0) for _ in range(2)] == [A, A]
 
 
 def test_the_second_try_goes_to_another_one_even_if_that_is_not_its_turn() -> None:
@@ -100,7 +107,7 @@ class TestBreaker:
         assert replicas.well(A)
         assert asked(replicas, 5.0) == A
         assert asked(replicas, 5.0) is None, "one is on its way"
-        replicas.began(A)
+        replicas.began(A, 5.0)
         assert asked(replicas, 5.1) == A
         replicas.answered(A)
         assert not replicas.failed(A, 6.0), "closed: it counts from nought"

@@ -250,7 +250,7 @@ class TestTts:
 
 class TestFaults:
     @pytest.mark.parametrize(
-        ("status", "tries"), [(500, 2), (502, 2), (408, 2), (429, 1), (503, 1), (400, 1), (404, 1), (413, 1)]
+        ("status", "tries"), [(500, 2), (502, 2), (408, 2), (429, 2), (503, 2), (400, 1), (404, 1), (413, 1)]
     )
     async def test_a_status(self, fakes: FakeWorkers, status: int, tries: int) -> None:
         fakes.llm.fault = Fault.status(status)
