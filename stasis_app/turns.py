@@ -116,7 +116,7 @@ class Turns:
             self._parts.post(TurnFailed(turn.number))
 
     def _write_down(self, turn: Turn, heard: Heard, end: str) -> None:
-        text, cut = with_gaps(heard) if heard.turn == turn.number else ("", True)
+        text, cut = with_gaps(heard, turn.broken) if heard.turn == turn.number else ("", True)
         if not text and not turn.caller_text:
             return  # noise, or a phrase nobody heard: nothing was said
         parts = self._parts

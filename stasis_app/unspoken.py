@@ -1,6 +1,6 @@
 """What a turn of the bot is remembered as where a sentence of it had no voice. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from media_bridge.heard import Heard, HeardSentence, heard_text
@@ -10,14 +10,20 @@ GAP = "..."
 models take as they are meant. The words themselves would be taken for known."""
 
 
-def with_gaps(heard: Heard) -> tuple[str, bool]:
-    """The words the caller has heard, dots for each sentence left out between them, and whether the end is missing."""
+def with_gaps(heard: Heard, broken: Container[str] = ()) -> tuple[str, bool]:
+    """The words the caller has heard, dots for all that is missing between them, and whether the end is missing.
+
+    `broken`: sentences whose sound broke off. How long they would have been is not known.
+    """
     text, cut = heard_text(heard)
     if not text:
         return text, cut
     stretches: list[list[HeardSentence]] = [[]]
     for sentence in heard.sentences:
         if _is_unspoken(sentence):
+            stretches.append([])
+        elif sentence.text in broken:
+            stretches[-1].append(replace(sentence, total_samples=None))
             stretches.append([])
         else:
             stretches[-1].append(sentence)

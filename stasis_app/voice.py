@@ -46,7 +46,9 @@ class Voice:
 
     async def _leave_out(self, sentence: str) -> None:
         """It has its place among what was said, and no sound; one that broke off was heard in part."""
-        if self.spoke and not self._began:
+        if self._began:
+            self._turn.broken.add(sentence)
+        elif self.spoke:
             await self._turn.until_released()
             self._parts.media.begin_sentence(self._turn.number, sentence)
             self._parts.media.end_sentence(self._turn.number)

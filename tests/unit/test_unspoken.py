@@ -38,3 +38,14 @@ def test_dots_stand_for_it(what: Heard, text: str, cut: bool) -> None:
 
 def test_its_words_are_kept_for_whoever_reads_the_transcript() -> None:
     assert left_out(heard(FILLER, WHOLE, UNSPOKEN, OTHER)) == ["Two."]
+
+
+@pytest.mark.parametrize(
+    ("what", "text", "cut"),
+    [
+        (heard(("One two three four.", SECOND // 2, SECOND // 2), OTHER), "One ... Three.", False),
+        (heard(WHOLE, ("One two three four.", SECOND // 2, SECOND // 2)), "One. One", True),
+    ],
+)
+def test_one_that_broke_off_was_heard_in_part(what: Heard, text: str, cut: bool) -> None:
+    assert with_gaps(what, {"One two three four."}) == (text, cut)

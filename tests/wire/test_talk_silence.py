@@ -242,6 +242,20 @@ class TestTheAnswerBreaks:
 
         virtual_time(main())
 
+    def test_a_sentence_that_breaks_off_is_remembered_as_far_as_it_was_heard(
+        self, virtual_time: RunVirtual
+    ) -> None:
+        async def main() -> None:
+            async with talk() as scene:
+                voice = scene.workers.tts
+                voice.chunk_delay_s = 0.05
+                voice.choose_fault = lambda text: Fault.die(after=9) if "nineteen" in text else None
+                await scene.ask(QUESTION, ["It costs nineteen dollars a month. ", "Anything else?"])
+                await scene.until_said("Anything else?")
+                assert scene.lines()[-1]["bot"] == "It costs ... Anything else?"
+
+        virtual_time(main())
+
     def test_a_voice_that_is_gone_in_mid_answer_is_an_apology(self, virtual_time: RunVirtual) -> None:
         """W8: two sentences in a row."""
 
