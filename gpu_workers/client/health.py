@@ -1,6 +1,7 @@
 """Whether a worker is ready: ours, vLLM's bare status, or llama.cpp's small JSON."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -40,6 +41,14 @@ async def health(
         return Health(False, detail=f"cannot connect: {error.os_error.strerror or 'refused'}")
     except aiohttp.ClientError as error:
         return Health(False, detail=f"the connection broke ({type(error).__name__})")
+
+
+async def any_health(
+    session: aiohttp.ClientSession, base_urls: Sequence[str], *, api_key: SecretStr | None = None
+) -> Health:
+    """Of equal workers: that of the first one that is ready, else that of the first."""
+    found = await asyncio.gather(*(health(session, url, api_key=api_key) for url in base_urls))
+    return next((one for one in found if one.ready), found[0])
 
 
 async def takes_requests(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stasis_app.settings import Phrases
-from tests.support.fake_workers import FakeTts, Fault
+from tests.support.fake_workers import FakeStt, FakeTts, Fault, served
 from tests.support.talk import Scene, talk
 
 RunVirtual = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -167,3 +167,27 @@ class TestTheVoice:
                 await scene.until_said(PHRASES.apology)
 
         virtual_time(main())
+
+
+def test_a_second_recogniser_takes_over_from_one_that_froze_before_the_caller_notices(
+    virtual_time: RunVirtual,
+) -> None:
+    """W1, with `more_urls` as the admin writes it."""
+
+    async def main() -> None:
+        other = FakeStt(answers=[QUESTION])
+        async with (
+            served(other, "/v1/audio/transcriptions") as url,
+            talk(more_workers={"stt": (url,)}) as scene,
+        ):
+            scene.workers.stt.fault = Fault.hang()
+            scene.workers.llm.replies = ["Nineteen dollars."]
+            await scene.quiet()
+            for _ in range(2):
+                said = await scene.say("price01.wav", QUESTION)
+                await scene.until_heard("Nineteen dollars.")
+                assert scene.now - said < 3.0
+                await scene.quiet()
+            assert all(saying != "apology" for saying, _, _ in scene.said())
+
+    virtual_time(main())
