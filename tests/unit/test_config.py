@@ -415,7 +415,7 @@ class TestKeysThatMustAgree:
                 " workers.llm.context_tokens 512",
             ),
             (
-                "workers: {llm: {extra_args: ['--quantization', awq]}}",
+                "workers: {llm: {extra_args: ['--seed', '1']}}",
                 "workers.llm.extra_args: are for vLLM, and this model runs on llama",
             ),
             (
