@@ -12,7 +12,14 @@ from media_bridge.session import MediaSession
 from media_bridge.transport import Offer
 from stasis_app import conversation as talk
 from stasis_app.ari.errors import AriError, LegFailed
-from stasis_app.ari.events import ENDINGS, ChannelDtmfReceived, ChannelHold, ChannelUnhold, StasisStart
+from stasis_app.ari.events import (
+    ENDINGS,
+    ChannelDtmfReceived,
+    ChannelEvent,
+    ChannelHold,
+    ChannelUnhold,
+    StasisStart,
+)
 from stasis_app.ari.hub import Subscription
 from stasis_app.conversation import Phase, Saying, State, step
 from stasis_app.expecting import expecting
@@ -93,7 +100,8 @@ class Call:
                 stack.callback(self._count, session)
                 self._session = session
                 stack.callback(self._stop_timers)
-                inbox = stack.enter_context(link.hub.subscribe(self._start.channel.id))
+                leg_id = link.hub.names.media_channel_id(self.call_id)
+                inbox = stack.enter_context(link.hub.subscribe(self._start.channel.id, leg_id))
                 await stack.enter_async_context(
                     external_leg(
                         link.ari,
@@ -130,6 +138,9 @@ class Call:
 
     async def _watch_caller(self, inbox: Subscription, session: MediaSession) -> None:
         async for event in inbox:
+            if isinstance(event, ChannelEvent) and event.channel_id != self._start.channel.id:
+                self._on_leg(event)
+                continue
             match event:
                 case _ if isinstance(event, ENDINGS):
                     self.post(talk.CallerGone("caller_hung_up"))
@@ -143,6 +154,12 @@ class Call:
                     session.hold(False)
                     self._held = False
                     self._await_input(self._state.turn)
+
+    def _on_leg(self, event: ChannelEvent) -> None:
+        """Somebody took the media channel down: over RTP nothing else tells that before the media timeout."""
+        if isinstance(event, ENDINGS) and self._state.phase is not Phase.ENDED:
+            log.warning("call %s: its media channel ended in Asterisk", self.call_id)
+            self.post(talk.MediaLost("media_closed"))
 
     def _on_media(self, event: media.MediaEvent) -> None:
         if isinstance(event, media.SpeechPaused | media.SpeechEnded):
