@@ -22,6 +22,11 @@ _SPARE_WORDS: Final = 4
 _TOKENS_PER_S: Final = 7
 _SPARE_TOKENS: Final = 12
 _LONGEST_BLOCK: Final = 8
+_RESTART: Final = 3
+# scripts without spaces count by the character: kana, Han, Thai
+_UNIT: Final = re.compile(
+    r"[\u0e01-\u0e5b\u3040-\u30ff\u3400-\u9fff]|[^\W_\u0e01-\u0e5b\u3040-\u30ff\u3400-\u9fff]+"
+)
 # what Whisper learned from subtitles to write where nobody speaks
 _SUBTITLES: Final = frozenset(
     {"you", "thank you", "thanks", "thank you very much", "thank you so much", "bye", "bye bye", "oh", "so", "okay",
@@ -55,6 +60,16 @@ def is_runaway(decoding: Decoding, length_s: float) -> bool:
     )
 
 
+def is_doubtful(decoding: Decoding, length_s: float) -> bool:
+    """Whether a decoding in a short window should be done once more in a longer one.
+
+    Near the end of its window the decoder begins the sentence again instead of ending it. That a person ends with
+    three words said before is rare, and costs only the second decoding.
+    """
+    units = _UNIT.findall(decoding.text.lower())
+    return is_runaway(decoding, length_s) or _says_its_end_twice(units)
+
+
 def spoken_text(decoding: Decoding, length_s: float, loudness_dbfs: float) -> str:
     """The text if somebody spoke, else an empty one."""
     text = decoding.text.strip()
@@ -74,6 +89,19 @@ def spoken_text(decoding: Decoding, length_s: float, loudness_dbfs: float) -> st
 
 def _words(text: str) -> list[str]:
     return re.findall(r"[^\W_]+(?:['’][^\W_]+)*", text.lower())
+
+
+def _says_its_end_twice(units: list[str]) -> bool:
+    """Also where the limit of tokens cut the last one: "Please. Please. Pl"."""
+    return any(_was_said_before(units[: len(units) - cut]) for cut in (0, 1))
+
+
+def _was_said_before(units: list[str]) -> bool:
+    for size in (1, 2):
+        if len(units) >= 2 * size and units[-size:] == units[-2 * size : -size]:
+            return True
+    last = units[-_RESTART:]
+    return any(units[at : at + _RESTART] == last for at in range(len(units) - _RESTART))
 
 
 def _ends_in_repetition(words: list[str]) -> bool:

@@ -1,0 +1,212 @@
+"""The recogniser under many callers, beside faster-whisper with the same model on the same device in the same run.
+
+    python -m benchmarks.stt [--corpus DIR] [--device cpu|cuda:0] [--model whisper-base] [--quick]
+
+DIR holds 8 kHz WAV files and `transcripts.tsv` (columns file and text). `--quick`: a few clips, no result is kept.
+"""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from benchmarks.report import publish, table
+from benchmarks.stt_clips import Clip, CorpusError, in_noise, sentences, speechless
+from benchmarks.stt_score import error_rate, words
+from benchmarks.stt_subjects import OneAtATime, Ours, Setting, Subject, our_worker, peers
+from gpu_workers.settings import SttSettings
+from voicebot.interrupts import run_until_interrupted
+
+CORPUS: Final = Path(__file__).parent / "speech"
+SNR_DB: Final = 10.0
+CALLERS: Final = (1, 4, 16, 64)
+_MOST_OURS: Final = 128
+_MOST_PEERS: Final = 16
+_TYPICAL_S: Final = (2.5, 3.5)
+_QUICK_CLIPS: Final = 6
+WHAT: Final = f"""Word error rate, waits and utterances a second. `ours` is `voicebot worker stt` as a process of its
+own, asked over HTTP by our client, with all that it does for a call (gates, its vote on the end of the turn).
+`faster-whisper` and `batched` (its BatchedInferencePipeline) have their own defaults, number of threads included, but
+for the language, which all three are told; they are called in this process, one utterance at a time, without HTTP. N
+callers: each sends its next utterance as soon as it has the answer to the last; the wait is from sending to the
+words. One caller: the whole corpus, and `3 s` its clips of {_TYPICAL_S[0]} to {_TYPICAL_S[1]} s. Noise: pink, in the
+telephone's band, {SNR_DB:g} dB below the speech, the same for all. Invented: words written for silence and noise
+alone. Numbers are compared digit by digit. Goals on a CPU: `p50_ms_1` at most a third of `plain_p50_ms_1`, `rate_16`
+at least three times `plain_rate_16`, `wer` at most 0.5 points above `plain_wer`."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    clip: Clip
+    text: str = field(repr=False)
+    wait_s: float
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one subject did for `callers` at once."""
+
+    callers: int
+    answers: Sequence[Answer]
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        return len(self.answers) / self.seconds
+
+    @property
+    def error_rate(self) -> float:
+        return error_rate((answer.text, answer.clip.said) for answer in self.answers)
+
+    def wait_ms(self, percent: float, lengths_s: tuple[float, float] = (0.0, 1e9)) -> int | str:
+        low, high = lengths_s
+        waits = [one.wait_s for one in self.answers if low <= one.clip.seconds <= high]
+        return round(1000 * float(np.percentile(waits, percent))) if waits else "-"
+
+
+@dataclass
+class Column:
+    """All figures of one subject."""
+
+    name: str
+    loads: dict[int, Load] = field(default_factory=dict)
+    noise: Load | None = None
+    invented: int = 0
+
+
+async def put_under(subject: Subject, clips: Sequence[Clip], callers: int) -> Load:
+    """Every clip once, `callers` at a time."""
+    waiting, answers = iter(clips), []
+
+    async def call() -> None:
+        for clip in waiting:
+            began = time.perf_counter()
+            text = await subject.hear(clip)
+            answers.append(Answer(clip, text, time.perf_counter() - began))
+
+    began = time.perf_counter()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(callers):
+            group.create_task(call())
+    return Load(callers, answers, time.perf_counter() - began)
+
+
+async def measure(subject: Subject, clips: Sequence[Clip], callers: Sequence[int]) -> Column:
+    column = Column(subject.name)
+    await subject.hear(clips[0])  # the first one is slower; it is nobody's
+    most = _MOST_OURS if isinstance(subject, Ours) else _MOST_PEERS
+    for number in callers:
+        many = clips if number == 1 else list(islice(cycle(clips), max(number, min(8 * number, most))))
+        column.loads[number] = await put_under(subject, many, number)
+        _say(f"{subject.name}, {number} callers: {column.loads[number].rate:.2f} utterances a second")
+    column.noise = await put_under(subject, in_noise(clips, SNR_DB), 1)
+    for clip in speechless():
+        column.invented += len(words(await subject.hear(clip)))
+    wrong, in_noise_wrong = column.loads[1].error_rate, column.noise.error_rate
+    _say(f"{subject.name}: {wrong:.1f} % of the words wrong, {in_noise_wrong:.1f} % in noise")
+    return column
+
+
+def report(columns: Sequence[Column], setting: Setting, corpus: str, *, keep: bool) -> None:
+    ours, plain, batched = columns
+    numbers = list(ours.loads)
+    header = ("", *(column.name for column in columns))
+    loads = [
+        (f"{what}, {number} caller{'s' if number > 1 else ''}", *(figure(column.loads[number]) for column in columns))
+        for number in numbers
+        for what, figure in (
+            ("utterances a second", lambda load: f"{load.rate:.2f}"),
+            ("wait p50 ms", lambda load: load.wait_ms(50)),
+            ("wait p95 ms", lambda load: load.wait_ms(95)),
+        )
+    ]  # fmt: skip
+    words_rows = [
+        ("wait p50 ms for 3 s, 1 caller", *(column.loads[1].wait_ms(50, _TYPICAL_S) for column in columns)),
+        ("words wrong, %", *(f"{column.loads[1].error_rate:.1f}" for column in columns)),
+        (f"words wrong in noise ({SNR_DB:g} dB), %", *(_percent(column.noise) for column in columns)),
+        ("invented words", *(column.invented for column in columns)),
+    ]
+    most = 16 if 16 in numbers else numbers[-1]
+    result = {
+        "p50_ms_1": ours.loads[1].wait_ms(50, _TYPICAL_S),
+        "plain_p50_ms_1": plain.loads[1].wait_ms(50, _TYPICAL_S),
+        f"rate_{most}": f"{ours.loads[most].rate:.2f}",
+        f"plain_rate_{most}": f"{plain.loads[most].rate:.2f}",
+        "wer": f"{ours.loads[1].error_rate:.1f}",
+        "plain_wer": f"{plain.loads[1].error_rate:.1f}",
+        "wer_noise": _percent(ours.noise),
+        "plain_wer_noise": _percent(plain.noise),
+        f"batched_rate_{most}": f"{batched.loads[most].rate:.2f}",
+        "batched_wer": f"{batched.loads[1].error_rate:.1f}",
+        "invented": ours.invented,
+        "plain_invented": plain.invented,
+    }
+    models = (
+        f"{setting.model} {setting.compute_type} on {setting.device}, ours with {setting.copies} x {setting.threads} "
+        f"threads; {len(ours.loads[1].answers)} clips of {corpus}"
+    )
+    publish("stt", WHAT, [table(header, words_rows), table(header, loads)], result, models=models, keep=keep)
+
+
+def _percent(load: Load | None) -> str:
+    return f"{load.error_rate:.1f}" if load else "-"
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+async def compare(setting: Setting, clips: Sequence[Clip], callers: Sequence[int]) -> list[Column]:
+    """Ours, then the peers; the worker lives only while it is measured."""
+    async with our_worker(setting) as ours:
+        columns = [await measure(ours, clips, callers)]
+    others: list[OneAtATime] = await asyncio.to_thread(peers, setting)
+    for subject in others:
+        columns.append(await measure(subject, clips, callers))  # noqa: PERF401 - one after another, on purpose
+    return columns
+
+
+def _arguments() -> argparse.Namespace:
+    shipped = SttSettings()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--corpus", type=Path, default=CORPUS, help="folder with transcripts.tsv")
+    parser.add_argument("--device", default=shipped.device, help="cpu or cuda:0, cuda:1, ...")
+    parser.add_argument("--model", default=shipped.model)
+    parser.add_argument("--compute-type", help="int8 on a CPU, float16 on a GPU if not given")
+    parser.add_argument("--threads", type=int, default=shipped.threads, help="of ours")
+    parser.add_argument("--copies", type=int, default=shipped.copies, help="of ours")
+    parser.add_argument("--quick", action="store_true", help="a few clips; the result is not kept")
+    return parser.parse_args()
+
+
+def main() -> int:
+    chosen = _arguments()
+    on_gpu = chosen.device.startswith("cuda")
+    compute_type = chosen.compute_type or ("float16" if on_gpu else "int8")
+    setting = Setting(chosen.model, chosen.device, compute_type, chosen.threads, chosen.copies)
+    try:
+        clips = sentences(chosen.corpus)
+    except CorpusError as error:
+        print(error, file=sys.stderr)
+        return 2
+    callers = CALLERS[:2] if chosen.quick else CALLERS
+    heard = clips[:_QUICK_CLIPS] if chosen.quick else clips
+
+    async def run(hurry: asyncio.Event) -> int:
+        report(await compare(setting, heard, callers), setting, chosen.corpus.name, keep=not chosen.quick)
+        return 0
+
+    return run_until_interrupted(run, lambda: _say("Stopping."))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
