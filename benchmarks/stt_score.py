@@ -12,7 +12,6 @@ _TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _VALUES: Final = {word: value for value, word in enumerate(_UNITS)} | {
     word: 10 * value for value, word in enumerate(_TENS, 2)
 }
-_SCALES: Final = {"hundred": 100, "thousand": 1000}
 _ORDINALS: Final = {
     "first": "one", "second": "two", "third": "three", "fifth": "five", "eighth": "eight", "ninth": "nine",
     "twelfth": "twelve",
@@ -66,30 +65,31 @@ def _plain(word: str) -> str:
 
 
 def _digits(spelled: Sequence[str]) -> list[str]:
+    """Numbers in words become digits: "twenty three" 2 3, "two hundred and forty" 2 4 0, "one four two" 1 4 2."""
     found: list[str] = []
-    number: int | None = None
-    joined = False
+    thousands, is_open = 0, False  # `is_open`: a smaller number may still add to it
+    rest: int | None = None
 
     def close() -> None:
-        nonlocal number, joined
-        if number is not None:
-            found.extend(str(number))
-        number, joined = None, False
+        nonlocal thousands, rest, is_open
+        if rest is not None:
+            found.extend(str(thousands + rest))
+        thousands, rest, is_open = 0, None, False
 
-    for place, word in enumerate(spelled):
-        following = spelled[place + 1] if place + 1 < len(spelled) else ""
-        if word in _SCALES and number is not None:
-            number, joined = number * _SCALES[word], True
-        elif word == "and" and joined and following in _VALUES:
+    for word, following in zip(spelled, [*spelled[1:], ""], strict=True):
+        if word == "hundred" and rest:
+            rest, is_open = rest * 100, True
+        elif word == "thousand" and rest and not thousands:
+            thousands, rest, is_open = rest * 1000, 0, True
+        elif word == "and" and is_open and following in _VALUES and rest is not None and rest % 100 == 0:
             continue
         elif word in _VALUES:
             value = _VALUES[word]
-            if number is not None and _fits(number, value, joined=joined):
-                number += value
-            else:
+            if rest is None or not (is_open and _adds(rest, value)):
                 close()
-                number = value
-            joined = value >= 20 and value % 10 == 0
+                rest = 0
+            rest += value
+            is_open = value >= 20
         else:
             close()
             found.extend(word if word.isdecimal() else [word])
@@ -97,7 +97,7 @@ def _digits(spelled: Sequence[str]) -> list[str]:
     return found
 
 
-def _fits(number: int, value: int, *, joined: bool) -> bool:
-    """Whether `value` adds to `number` ("twenty" "three", "two hundred" "forty") and does not begin another."""
-    room = 10 if number % 100 and number % 10 == 0 else 100 if number % 100 == 0 and number else 1
-    return joined and 0 < value < room
+def _adds(number: int, value: int) -> bool:
+    if number % 100 == 0:
+        return 0 < value < 100
+    return number % 10 == 0 and 0 < value < 10

@@ -145,28 +145,40 @@ class Scheduler:
                 await self._came.wait_for(lambda: len(self._line) > 0)
             late = [ticket.number for ticket in self._line.late(loop.time())]
             self._refuse(late, 408, "deadline_passed", "its deadline passed while it waited")
-            numbers = [ticket.number for ticket in self._line.take(recogniser.batch_limit)]
-            if numbers:
-                await self._decode_batch(recogniser, pool, numbers)
+            batch = [self._waiters[ticket.number] for ticket in self._line.take(recogniser.batch_limit)]
+            for waiter in batch:
+                waiter.begins()
+            if batch:
+                await self._decode_batch(recogniser, pool, batch)
 
     async def _decode_batch(
-        self, recogniser: Recogniser, pool: ThreadPoolExecutor, numbers: Sequence[int]
+        self, recogniser: Recogniser, pool: ThreadPoolExecutor, batch: Sequence[_Waiter]
     ) -> None:
-        batch = [self._waiters[number] for number in numbers]
-        self._decoding(len(batch))
-        for waiter in batch:
-            waiter.begins()
         utterances = [waiter.utterance for waiter in batch]
-        loop = asyncio.get_running_loop()
+        self._decoding(len(batch))
         try:
-            transcripts = await loop.run_in_executor(pool, recogniser.transcribe, utterances)
+            transcripts = await asyncio.get_running_loop().run_in_executor(
+                pool, recogniser.transcribe, utterances
+            )
         except (RuntimeError, ValueError) as error:
             # CTranslate2's ways to say no memory, or a defect of the device
-            self._refuse(numbers, 500, "decoding_failed", f"the model failed: {error}")
+            await self._failed(recogniser, pool, batch, error)
             return
         for waiter, transcript in zip(batch, transcripts, strict=True):
             if not waiter.answer.done():
                 waiter.answer.set_result(transcript)
+
+    async def _failed(
+        self, recogniser: Recogniser, pool: ThreadPoolExecutor, batch: Sequence[_Waiter], error: Exception
+    ) -> None:
+        """What failed as a batch is done one by one: it may have been too large, or one of it at fault."""
+        waiting = [waiter for waiter in batch if not waiter.answer.done()]
+        if len(batch) > 1:
+            for waiter in waiting:
+                await self._decode_batch(recogniser, pool, [waiter])
+        elif waiting:
+            said = RequestError(500, f"the model failed: {error}", code="decoding_failed")
+            waiting[0].answer.set_exception(said)
 
     def _refuse(self, numbers: Sequence[int], status: int, code: str, message: str) -> None:
         self._fail(numbers, RequestError(status, message, code=code))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpu_workers.stt.gates import Decoding, is_runaway, spoken_text, token_limit
+from gpu_workers.stt.gates import Decoding, is_doubtful, is_runaway, spoken_text, token_limit
 
 
 def decoding(text: str, no_speech: float = 0.02, logprob: float = -0.1, tokens: int = 8) -> Decoding:
@@ -68,3 +68,36 @@ def test_a_decoder_that_lost_the_sound_is_noticed(text: str, tokens: int, length
 def test_a_spelled_name_is_no_runaway() -> None:
     spelled = decoding("My last name is Johnson, that is spelled J-O-H-N-S-O-N.", tokens=22)
     assert not is_runaway(spelled, 5.2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hold on a second. Let me find my papers. Hold on a second. Let me find my papers",  # base, 6 s window
+        "I forgot my password and I cannot log in. I forgot my password and I cannot log",
+        "Operator please. Operator please. Oper",
+        "You can reach me at 555 0142 0142",
+        "No, no.",
+        "お願いします。お願いします。",
+        "我要订一张票我要订一张票",
+    ],
+)  # fmt: skip
+def test_what_is_said_twice_is_heard_again(text: str) -> None:
+    """It is kept if the longer window hears it, too: it may have been said twice."""
+    assert is_doubtful(decoding(text), 4.0)
+    assert spoken_text(decoding(text), 4.0, -25) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Yes.",
+        "I live at 23 Maple Street near the old library.",
+        "It is, I think it is.",
+        "はい。",
+        "예 예전에",
+    ],
+)
+def test_what_is_said_once_is_not(text: str) -> None:
+    assert not is_doubtful(decoding(text), 4.0)
