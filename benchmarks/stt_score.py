@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Final
 
 _UNITS: Final = (
@@ -76,7 +77,7 @@ def _digits(spelled: Sequence[str]) -> list[str]:
             found.extend(str(thousands + rest))
         thousands, rest, is_open = 0, None, False
 
-    for word, following in zip(spelled, [*spelled[1:], ""], strict=True):
+    for word, following in pairwise([*spelled, ""]):
         if word == "hundred" and rest:
             rest, is_open = rest * 100, True
         elif word == "thousand" and rest and not thousands:

@@ -23,14 +23,17 @@ _TOKENS_PER_S: Final = 7
 _SPARE_TOKENS: Final = 12
 _LONGEST_BLOCK: Final = 8
 _RESTART: Final = 3
+# "Ooooooh": a tone, a clearing of the throat
+_ONE_LETTER: Final = re.compile(r"([^\W\d_])\1{4}", re.IGNORECASE)
 # scripts without spaces count by the character: kana, Han, Thai
 _UNIT: Final = re.compile(
     r"[\u0e01-\u0e5b\u3040-\u30ff\u3400-\u9fff]|[^\W_\u0e01-\u0e5b\u3040-\u30ff\u3400-\u9fff]+"
 )
-# what Whisper learned from subtitles to write where nobody speaks
+# what Whisper learned from subtitles to write where nobody speaks, and for a cough
 _SUBTITLES: Final = frozenset(
     {"you", "thank you", "thanks", "thank you very much", "thank you so much", "bye", "bye bye", "oh", "so", "okay",
-     "thanks for watching", "thank you for watching", "please subscribe", "subtitles by the amara org community"}
+     "ah", "uh", "uh oh", "ugh", "huh", "hm", "hmm", "mm", "ha", "thanks for watching", "thank you for watching",
+     "please subscribe", "subtitles by the amara org community"}
 )  # fmt: skip
 
 
@@ -57,6 +60,7 @@ def is_runaway(decoding: Decoding, length_s: float) -> bool:
         decoding.tokens >= token_limit(length_s)
         or len(words) > _WORDS_PER_S * length_s + _SPARE_WORDS
         or _ends_in_repetition(words)
+        or _ONE_LETTER.search(decoding.text) is not None
     )
 
 
@@ -64,10 +68,15 @@ def is_doubtful(decoding: Decoding, length_s: float) -> bool:
     """Whether a decoding in a short window should be done once more in a longer one.
 
     Near the end of its window the decoder begins the sentence again instead of ending it. That a person ends with
-    three words said before is rare, and costs only the second decoding.
+    three words said before is rare, and costs only the second decoding. And where it is not clear that somebody spoke,
+    the window decides in which the limits below were measured.
     """
-    units = _UNIT.findall(decoding.text.lower())
-    return is_runaway(decoding, length_s) or _says_its_end_twice(units)
+    return (
+        is_runaway(decoding, length_s)
+        or decoding.no_speech_prob >= _PERHAPS_NO_SPEECH
+        or decoding.avg_logprob <= _UNSURE_LOGPROB
+        or _says_its_end_twice(_UNIT.findall(decoding.text.lower()))
+    )
 
 
 def spoken_text(decoding: Decoding, length_s: float, loudness_dbfs: float) -> str:

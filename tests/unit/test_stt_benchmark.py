@@ -50,6 +50,7 @@ def test_word_errors(heard: str, right: str, errors: int) -> None:
 def test_the_rate_is_over_all_words() -> None:
     assert error_rate([("a b c", "a b c"), ("x", "y")]) == 25
     assert error_rate([]) == 0
+    assert error_rate([("", "a b"), ("a", "")]) == 150
 
 
 def clip(said: str = "Hello.", seconds: float = 1.0) -> Clip:

@@ -37,6 +37,7 @@ def test_speech_is_kept(text: str, no_speech: float, logprob: float, length_s: f
         ("I'm not going to be able to do that.", 0.52, -1.68),  # clicks
         ("I'm going to put the oil in the pan.", 0.841, -1.5),  # white noise
         ("Oh", 0.672, -2.16),  # dial tone
+        ("Uh-oh.", 0.41, -0.59),  # a cough, base
         ("", 0.1, -0.1),
         ("♪ ♪", 0.1, -0.1),
     ],
@@ -58,6 +59,8 @@ def test_a_subtitle_phrase_needs_a_voice() -> None:
         ("yes yes yes yes yes", 5, 4.0),
         ("one two three four five six seven eight nine ten", 12, 1.0),
         ("hello", token_limit(2.0), 2.0),
+        ("Ooooooooooooooooooo", 9, 6.0),  # a tone of 6 s in a window of 9 s, base
+        ("Rrrrrrrrrrr", 9, 1.2),  # a clearing of the throat
     ],
 )
 def test_a_decoder_that_lost_the_sound_is_noticed(text: str, tokens: int, length_s: float) -> None:
@@ -101,3 +104,10 @@ def test_what_is_said_twice_is_heard_again(text: str) -> None:
 )
 def test_what_is_said_once_is_not(text: str) -> None:
     assert not is_doubtful(decoding(text), 4.0)
+
+
+@pytest.mark.parametrize(("no_speech", "logprob"), [(0.3, -0.2), (0.05, -0.8), (0.9, -0.6)])
+def test_where_it_is_not_clear_that_somebody_spoke_a_longer_window_decides(
+    no_speech: float, logprob: float
+) -> None:
+    assert is_doubtful(decoding("I see.", no_speech, logprob), 1.0)
