@@ -107,7 +107,7 @@ async def test_a_frozen_worker_costs_no_more_than_the_deadline_and_serves_again(
 
 
 async def test_who_leaves_the_line_is_never_decoded(start_worker: StartWorker) -> None:
-    """One caller keeps the model busy; four of those who wait hang up, and a newer partial replaces an older one."""
+    """One caller keeps the model busy; twenty who wait hang up, and a newer partial replaces an older one."""
     async with (
         start_worker("stt", **TINY) as worker,
         SttClient(worker.url, limits=PATIENT) as stt,
@@ -115,8 +115,8 @@ async def test_who_leaves_the_line_is_never_decoded(start_worker: StartWorker) -
     ):
         busy = asyncio.create_task(hear(stt, LONG))
         await begun(http, worker)
-        leaving = [asyncio.create_task(hear(stt, PCM, call_id=f"gone{number}")) for number in range(4)]
-        await waiting(http, worker, 4)
+        leaving = [asyncio.create_task(hear(stt, PCM, call_id=f"gone{number}")) for number in range(20)]
+        await waiting(http, worker, 20)
         for one in leaving:
             one.cancel()
         await asyncio.wait(leaving)

@@ -32,12 +32,16 @@ class Line(RuleBasedStateMachine):
         self.now = 0.0
         self.next = 0
 
-    @initialize(limit=st.integers(1, 6))
+    @initialize(limit=st.integers(1, 4))
     def opened(self, limit: int) -> None:
         self.line, self.limit = WaitingLine(limit), limit
 
-    @rule(priority=PRIORITIES, wait_s=st.floats(0, 8), window_s=WINDOWS, call=CALLS)
-    def comes(self, priority: Priority, wait_s: float, window_s: float, call: str | None) -> None:
+    @rule(newcomers=st.lists(st.tuples(PRIORITIES, st.floats(0, 8), WINDOWS, CALLS), min_size=1, max_size=6))
+    def some_come(self, newcomers: list[tuple[Priority, float, float, str | None]]) -> None:
+        for newcomer in newcomers:
+            self._comes(*newcomer)
+
+    def _comes(self, priority: Priority, wait_s: float, window_s: float, call: str | None) -> None:
         ticket = Ticket(self.next, priority, self.now + wait_s, window_s, call)
         self.next += 1
         try:
@@ -49,7 +53,7 @@ class Line(RuleBasedStateMachine):
             return
         for old in left:
             older = old.call_id is not None and old.call_id == call
-            assert old.priority is Priority.PARTIAL if older else old.priority > priority
+            assert old.priority > priority or (older and old.priority is Priority.PARTIAL)
             self._leaves(old)
         self.here[ticket.number] = ticket
 
