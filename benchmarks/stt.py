@@ -7,6 +7,7 @@ DIR holds 8 kHz WAV files and `transcripts.tsv` (columns file and text). `--quic
 
 import argparse
 import asyncio
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -26,20 +27,22 @@ from voicebot.interrupts import run_until_interrupted
 
 CORPUS: Final = Path(__file__).parent / "speech"
 SNR_DB: Final = 10.0
+LIMIT_S: Final = 20.0
 CALLERS: Final = (1, 4, 16, 64)
 _MOST_OURS: Final = 128
 _MOST_PEERS: Final = 16
 _TYPICAL_S: Final = (2.5, 3.5)
 _QUICK_CLIPS: Final = 6
-WHAT: Final = f"""Word error rate, waits and utterances a second. `ours` is `voicebot worker stt` as a process of its
-own, asked over HTTP by our client, with all that it does for a call (gates, its vote on the end of the turn).
-`faster-whisper` and `batched` (its BatchedInferencePipeline) have their own defaults, number of threads included, but
-for the language, which all three are told; they are called in this process, one utterance at a time, without HTTP. N
-callers: each sends its next utterance as soon as it has the answer to the last; the wait is from sending to the
-words. One caller: the whole corpus, and `3 s` its clips of {_TYPICAL_S[0]} to {_TYPICAL_S[1]} s. Noise: pink, in the
-telephone's band, {SNR_DB:g} dB below the speech, the same for all. Invented: words written for silence and noise
-alone. Numbers are compared digit by digit. Goals on a CPU: `p50_ms_1` at most a third of `plain_p50_ms_1`, `rate_16`
-at least three times `plain_rate_16`, `wer` at most 0.5 points above `plain_wer`."""
+WHAT: Final = f"""Word error rate, waits and utterances a second. `ours` is `voicebot worker stt` as a process
+of its own, asked over HTTP by our client, with all that it does for a call (gates, its vote on the end of the
+turn). `faster-whisper` and `batched` (its BatchedInferencePipeline) have their own defaults, number of threads
+included, but for the language, which all three are told; they are called in this process, one utterance at a
+time, without HTTP. N callers: each sends its next utterance as soon as it has the answer to the last, for at
+most {LIMIT_S:g} s; the wait is from sending to the words. One caller: the whole corpus, and `3 s` its clips of
+{_TYPICAL_S[0]} to {_TYPICAL_S[1]} s. Noise: pink, in the telephone's band, {SNR_DB:g} dB below the speech, the
+same for all. Invented: words written for silence and noise alone. Numbers are compared digit by digit. Goals on
+a CPU: `p50_ms_1` at most a third of `plain_p50_ms_1`, `rate_16` at least three times `plain_rate_16`, `wer` at
+most 0.5 points above `plain_wer`."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Load:
     callers: int
     answers: Sequence[Answer]
     seconds: float
+    unanswered: int = 0
 
     @property
     def rate(self) -> float:
@@ -66,9 +70,14 @@ class Load:
         return error_rate((answer.text, answer.clip.said) for answer in self.answers)
 
     def wait_ms(self, percent: float, lengths_s: tuple[float, float] = (0.0, 1e9)) -> int | str:
+        """Who got no answer waited longer than all others."""
         low, high = lengths_s
         waits = [one.wait_s for one in self.answers if low <= one.clip.seconds <= high]
-        return round(1000 * float(np.percentile(waits, percent))) if waits else "-"
+        waits += [math.inf] * self.unanswered
+        if not waits:
+            return "-"
+        wait = float(np.percentile(waits, percent, method="higher"))
+        return round(1000 * wait) if math.isfinite(wait) else f"over {1000 * LIMIT_S:.0f}"
 
 
 @dataclass
@@ -81,21 +90,31 @@ class Column:
     invented: int = 0
 
 
-async def put_under(subject: Subject, clips: Sequence[Clip], callers: int) -> Load:
-    """Every clip once, `callers` at a time."""
-    waiting, answers = iter(clips), []
+async def put_under(
+    subject: Subject, clips: Sequence[Clip], callers: int, limit_s: float | None = None
+) -> Load:
+    """Every clip once, `callers` at a time; after `limit_s` whoever still waits hangs up."""
+    left, answers = iter(clips), list[Answer]()
+    began = ended = time.perf_counter()
 
     async def call() -> None:
-        for clip in waiting:
-            began = time.perf_counter()
+        nonlocal ended
+        for clip in left:
+            asked = time.perf_counter()
             text = await subject.hear(clip)
-            answers.append(Answer(clip, text, time.perf_counter() - began))
+            ended = time.perf_counter()
+            answers.append(Answer(clip, text, ended - asked))
 
-    began = time.perf_counter()
-    async with asyncio.TaskGroup() as group:
-        for _ in range(callers):
-            group.create_task(call())
-    return Load(callers, answers, time.perf_counter() - began)
+    calls = [asyncio.create_task(call()) for _ in range(callers)]
+    try:
+        done, waiting = await asyncio.wait(calls, timeout=limit_s)
+        for one in done:
+            one.result()
+    finally:
+        for one in calls:
+            one.cancel()
+        await asyncio.wait(calls)
+    return Load(callers, answers, ended - began, len(waiting))
 
 
 async def measure(subject: Subject, clips: Sequence[Clip], callers: Sequence[int]) -> Column:
@@ -103,8 +122,11 @@ async def measure(subject: Subject, clips: Sequence[Clip], callers: Sequence[int
     await subject.hear(clips[0])  # the first one is slower; it is nobody's
     most = _MOST_OURS if isinstance(subject, Ours) else _MOST_PEERS
     for number in callers:
-        many = clips if number == 1 else list(islice(cycle(clips), max(number, min(8 * number, most))))
-        column.loads[number] = await put_under(subject, many, number)
+        if number == 1:
+            column.loads[number] = await put_under(subject, clips, number)
+        else:
+            many = list(islice(cycle(clips), max(number, min(8 * number, most))))
+            column.loads[number] = await put_under(subject, many, number, LIMIT_S)
         _say(f"{subject.name}, {number} callers: {column.loads[number].rate:.2f} utterances a second")
     column.noise = await put_under(subject, in_noise(clips, SNR_DB), 1)
     for clip in speechless():

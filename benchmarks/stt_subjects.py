@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -65,12 +66,11 @@ class OneAtATime:
     def __init__(self, name: str, transcribe: Callable[..., Any]) -> None:
         self.name = name
         self._transcribe = transcribe
-        self._turn = asyncio.Lock()
+        self._turn = ThreadPoolExecutor(1)
 
     async def hear(self, clip: Clip) -> str:
         samples = samples_of(wav_file(clip.pcm, RATE))
-        async with self._turn:
-            return await asyncio.to_thread(self._text, samples)
+        return await asyncio.get_running_loop().run_in_executor(self._turn, self._text, samples)
 
     def _text(self, samples: Any) -> str:
         segments, _ = self._transcribe(samples, language=LANGUAGE)

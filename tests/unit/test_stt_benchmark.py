@@ -98,6 +98,32 @@ async def test_every_clip_is_heard_once_and_so_many_wait_at_a_time() -> None:
     assert load.wait_ms(50, (2.0, 3.0)) == "-"
 
 
+async def test_who_still_waits_after_the_limit_hangs_up() -> None:
+    subject = Slow()
+    load = await put_under(subject, [clip() for _ in range(8)], 4, limit_s=0.2)
+    assert (len(load.answers), load.unanswered) == (1, 4)
+    assert load.wait_ms(50) == "over 20000"
+    assert subject.left == 4
+
+
+class Slow(OneAtATime):
+    """The first is heard at once, nobody else."""
+
+    def __init__(self) -> None:
+        super().__init__("slow", lambda *_, **__: ([], None))
+        self.asked = self.left = 0
+
+    async def hear(self, clip: Clip) -> str:
+        self.asked += 1
+        if self.asked == 1:
+            return clip.said
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.left += 1
+        return ""
+
+
 class Counting(OneAtATime):
     """Hears what is said; `most` is how many asked at once."""
 
