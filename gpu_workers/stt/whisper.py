@@ -24,7 +24,15 @@ from gpu_workers.errors import ModelError, RequestError
 from gpu_workers.serving import device_index
 from gpu_workers.stt.audio import WHISPER_RATE, Samples, loudness_dbfs
 from gpu_workers.stt.batch_size import best_batch
-from gpu_workers.stt.gates import SILENT_DBFS, Decoding, is_doubtful, is_runaway, spoken_text, token_limit
+from gpu_workers.stt.gates import (
+    SILENT_DBFS,
+    Decoding,
+    is_doubtful,
+    is_guessed,
+    is_runaway,
+    spoken_text,
+    token_limit,
+)
 from gpu_workers.stt.scheduler import Transcript, Utterance
 from gpu_workers.stt.windows import FULL_WINDOW_S, coarse_window_s, fine_window_s, safe_window_s
 
@@ -110,19 +118,24 @@ class WhisperRecogniser:
         return [transcripts[place] for place in range(len(batch))]
 
     def _guarded(self, batch: Sequence[Utterance]) -> list[Decoding]:
-        """All in one window; what is doubtful once more in a longer one, what ran away there in the full one."""
+        """All in one window; what is doubtful once more in a longer one, what is unclear there in all 30 s."""
         if not batch:
             return []
         window = max(self.window_s(utterance.length_s) for utterance in batch)
         decodings = self._decode(batch, window)
-        for place, utterance in enumerate(batch):
-            safe = safe_window_s(utterance.length_s)
-            if window < safe and is_doubtful(decodings[place], utterance.length_s):
-                decodings[place] = self._decode([utterance], safe)[0]
-            if max(window, safe) < FULL_WINDOW_S and is_runaway(decodings[place], utterance.length_s):
-                log.debug("a decoding of %.1f s ran away in a window of %.0f s", utterance.length_s, safe)
-                decodings[place] = self._decode([utterance], FULL_WINDOW_S)[0]
-        return decodings
+        return [
+            self._surer(utterance, decoding, window)
+            for utterance, decoding in zip(batch, decodings, strict=True)
+        ]
+
+    def _surer(self, utterance: Utterance, decoding: Decoding, window_s: float) -> Decoding:
+        longer = safe_window_s(utterance.length_s)
+        if window_s < longer and is_doubtful(decoding, utterance.length_s):
+            decoding, window_s = self._decode([utterance], longer)[0], longer
+        if window_s < FULL_WINDOW_S and (is_runaway(decoding, utterance.length_s) or is_guessed(decoding)):
+            log.debug("%.1f s are not clear in a window of %.0f s", utterance.length_s, window_s)
+            return self._decode([utterance], FULL_WINDOW_S)[0]
+        return decoding
 
     def _decode(self, batch: Sequence[Utterance], window_s: float) -> list[Decoding]:
         """One call of encoder and decoder for all whose prompts are of one length, as CTranslate2 wants it."""
