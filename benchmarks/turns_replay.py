@@ -150,7 +150,12 @@ def turn(
                 case SpeechPaused(utterance=utterance):
                     reading = cache.reading(utterance.pcm)
                     wait_ms = end_wait_ms(
-                        reading.text, expected, waits, reading.turn_end, reading.avg_logprob
+                        reading.text,
+                        expected,
+                        waits,
+                        reading.turn_end,
+                        reading.avg_logprob,
+                        utterance.paused_ms,
                     )
                     number, known_at = utterance.number, now + words_ms / 1000
                     pauses.append(Paused(1000 * now, 1000 * utterance.ended, reading, wait_ms))

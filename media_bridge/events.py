@@ -11,8 +11,9 @@ from typing import Literal
 class Utterance:
     """What the caller said without a long pause.
 
-    `pcm`, of `rate`, begins with the pre-roll and ends about 200 ms after the last voiced sample. `started` and `ended`
-    are the instants of the first and the last voiced sample. `voiced_ms` leaves out the pauses inside.
+    `pcm`, of `rate`, begins with the pre-roll and ends 200 ms after the last voiced sample of a pause. `started` and `ended`
+    are the instants of the first and the last voiced sample. `voiced_ms` leaves out the pauses inside, the longest
+    of which lasted `paused_ms`.
     """
 
     number: int
@@ -21,6 +22,7 @@ class Utterance:
     ended: float
     voiced_ms: int
     rate: int = 8000
+    paused_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

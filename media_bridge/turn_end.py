@@ -26,8 +26,10 @@ class Ending(Enum):
     ANSWERED = "answered"  # all that the bot has asked for
     FINISHED = "finished"  # a question, a short answer, a goodbye
     COMPLETE = "complete"  # a whole statement; more may follow
+    AGREED = "agreed"  # a bare "yes" or "no" to a question that asks for one; a reason often follows
     PAUSING = "pausing"  # one that often goes on: a bare "yes", a date without its time
     NEUTRAL = "neutral"  # nothing known
+    HANGING = "hanging"  # could stand, and hardly ever does: "I want to return", "it comes from that"
     LISTING = "listing"  # in the middle of digits, letters, an address or a date
     TRAILING = "trailing"  # cannot stand as it is: "my number is", "and", "um"
 
@@ -38,6 +40,7 @@ class EndWaits:
 
     answered_ms: int = 280
     finished_ms: int = 330
+    agreed_ms: int = 420
     complete_ms: int = 500
     neutral_ms: int = 700
     unsure_ms: int = 760
@@ -59,9 +62,11 @@ class EndWaits:
         return {
             Ending.ANSWERED: self.answered_ms,
             Ending.FINISHED: self.finished_ms,
+            Ending.AGREED: self.agreed_ms,
             Ending.COMPLETE: self.complete_ms,
             Ending.PAUSING: self.complete_ms,
             Ending.NEUTRAL: self.neutral_ms,
+            Ending.HANGING: self.doubtful_ms,
             Ending.LISTING: self.listing_ms,
             Ending.TRAILING: self.trailing_ms,
         }
@@ -70,10 +75,12 @@ class EndWaits:
     def by_vote(self) -> dict[Ending, tuple[int, int, int]]:
         """Where the sound has a vote: surely finished, unsure, rather not."""
         return {
-            Ending.FINISHED: (self.finished_ms, self.finished_ms, self.doubtful_ms),
+            Ending.AGREED: (self.agreed_ms, self.complete_ms, self.neutral_ms),
+            Ending.FINISHED: (self.finished_ms, self.complete_ms, self.doubtful_ms),
             Ending.COMPLETE: (self.finished_ms, self.unsure_ms, self.doubtful_ms),
             Ending.PAUSING: (self.complete_ms, self.unsure_ms, self.doubtful_ms),
             Ending.NEUTRAL: (self.complete_ms, self.unsure_ms, self.doubtful_ms),
+            Ending.HANGING: (self.doubtful_ms, self.doubtful_ms, self.doubtful_ms),
         }
 
 
@@ -83,14 +90,29 @@ def end_wait_ms(
     waits: EndWaits,
     sounds_finished: float | None = None,
     confidence: float | None = None,
+    paused_ms: float = 0.0,
 ) -> int:
     """Milliseconds of silence after which `text`, the turn so far, is taken as the whole turn.
 
     `sounds_finished` is the probability that the turn sounds finished, `confidence` the recogniser's mean
-    log-probability of the words; None: not known.
+    log-probability of the words; None: not known. `paused_ms` is the longest silence after which the caller went on in this
+    turn already.
     """
     found = ending(text, expected)
+    told_ms = _told_ms(text, found, waits, sounds_finished, confidence)
+    if found is Ending.ANSWERED or told_ms >= waits.listing_ms:
+        return told_ms
+    # who has paused within a turn for long will do so again
+    return max(told_ms, min(round(_AGAIN * paused_ms), waits.listing_ms))
+
+
+def _told_ms(
+    text: str, found: Ending, waits: EndWaits, sounds_finished: float | None, confidence: float | None
+) -> int:
+    """By the words and the sound."""
     votes = waits.by_vote.get(found)
+    if found is Ending.NEUTRAL and text.count(" ") < _SHORT_WORDS:
+        votes = waits.by_vote[Ending.AGREED]  # the sound of so little tells nothing
     misheard = confidence is not None and confidence < _MISHEARD and text.count(" ") >= _WORDS_TO_MISHEAR
     if votes is None or (sounds_finished is None and not misheard):
         return waits.by_words[found]
@@ -106,8 +128,8 @@ def ending(text: str, expected: Expected | None = None) -> Ending:
     spoken = " ".join(re.findall(r"[^\W_]+(?:'[^\W_]+)*", said))
     kind = expected.kind if expected else "open"
     if not spoken:
-        # a piece of a dictation is easily taken for noise
-        return Ending.LISTING if kind in _DICTATED else Ending.NEUTRAL
+        # nothing to answer, so nothing is lost by waiting: an "um", or a piece of a dictation that was taken for noise
+        return Ending.LISTING
     for rule in _RULES[kind]:
         found = rule(said, spoken, expected)
         if found is not None:
@@ -117,12 +139,13 @@ def ending(text: str, expected: Expected | None = None) -> Ending:
 
 _Rule = Callable[[str, str, Expected | None], Ending | None]
 
-_DICTATED: Final = frozenset({"digits", "spelling", "email"})
 _SURE: Final = 0.8
 _UNSURE: Final = 0.5
 # mean log-probabilities of whole sentences on a quiet line are above -0.2; a short answer's may be lower
 _MISHEARD: Final = -0.25
 _WORDS_TO_MISHEAR: Final = 2
+_SHORT_WORDS: Final = 2
+_AGAIN: Final = 1.25
 _PHONE_DIGITS: Final = 10  # a number with its area code; 7 without
 _LOCAL_DIGITS: Final = 7
 
@@ -151,6 +174,16 @@ def _trailing(said: str, spoken: str, _: Expected | None) -> Ending | None:
     return None
 
 
+def _hanging(said: str, spoken: str, _: Expected | None) -> Ending | None:
+    if any(
+        pattern.search(spoken)
+        for pattern in (words.WH_START, words.EMBEDDED_WH, words.RELATIVE, words.RELATIVE_NOUN)
+    ):
+        return None
+    patterns = (words.BARE_INFINITIVE, words.LACKS_OBJECT, words.LACKS_SECOND, words.MISHEARD_ARTICLE)
+    return Ending.HANGING if any(pattern.search(spoken) for pattern in patterns) else None
+
+
 def _half_clause(spoken: str) -> bool:
     if words.SUBJECT_ALONE.match(spoken) and not words.INVERTED.search(spoken):
         return True
@@ -172,6 +205,8 @@ def _half_clause(spoken: str) -> bool:
         words.MID_STREET,
         words.SOMETHING,
         words.WHETHER_MISHEARD,
+        words.MISHEARD_TO,
+        words.TO_ASK,
     )
     return any(pattern.search(spoken) for pattern in patterns) or _open_route(spoken)
 
@@ -188,6 +223,8 @@ def _open_clause(said: str, spoken: str, _: Expected | None) -> Ending | None:
     """ "When I press the button": a clause that needs another one."""
     if not words.SUBORDINATE.match(spoken) or words.QUESTION.match(spoken):
         return None
+    if words.TIME_ALONE.match(spoken):
+        return Ending.NEUTRAL
     inner = re.sub(r"^(?:(?:so|well|and|but|yes|no|ok|okay)\W+)+", "", said.rstrip(" .?!"))
     clauses = len(
         re.findall(
@@ -238,7 +275,9 @@ def _phone_number(said: str, count: int) -> Ending:
 
 
 def _yes_or_no(said: str, spoken: str, _: Expected | None) -> Ending | None:
-    return Ending.ANSWERED if words.YES_NO.match(spoken) and not words.SOUNDS_OPEN.search(said) else None
+    if not words.YES_NO.match(spoken) or words.SOUNDS_OPEN.search(said):
+        return None
+    return Ending.AGREED if words.BARE_YES_NO.match(spoken) else Ending.ANSWERED
 
 
 def _digits_unasked(said: str, spoken: str, _: Expected | None) -> Ending | None:
@@ -252,6 +291,8 @@ def _digits_unasked(said: str, spoken: str, _: Expected | None) -> Ending | None
 
 
 def _letters(said: str, spoken: str, expected: Expected | None) -> Ending | None:
+    if dictation.is_letter_named(said):
+        return Ending.LISTING
     letters = dictation.letters_spelled(said)
     if letters and dictation.is_said_before(letters, said):
         return Ending.FINISHED
@@ -259,7 +300,7 @@ def _letters(said: str, spoken: str, expected: Expected | None) -> Ending | None
     return Ending.LISTING if len(letters) > (0 if asked else 1) else None
 
 
-def _not_spelled_yet(said: str, spoken: str, expected: Expected | None) -> Ending:
+def _not_dictated_yet(said: str, spoken: str, expected: Expected | None) -> Ending:
     return _whole(said, spoken, expected) or Ending.LISTING
 
 
@@ -285,12 +326,21 @@ def _born(said: str, spoken: str, _: Expected | None) -> Ending | None:
 
 
 _NOT_AN_ANSWER: Final = re.compile(r"^(?:no|yes|sorry|pardon|what|why|i don't|i do not|can|could)\b")
-_OPEN: Final[tuple[_Rule, ...]] = (_letters, _email, _digits_unasked, _trailing, _born, _open_clause, _whole)
+_OPEN: Final[tuple[_Rule, ...]] = (
+    _letters,
+    _email,
+    _digits_unasked,
+    _trailing,
+    _hanging,
+    _born,
+    _open_clause,
+    _whole,
+)
 _RULES: Final[dict[Kind, tuple[_Rule, ...]]] = {
     "open": _OPEN,
     "yes_no": (_yes_or_no, *_OPEN),
-    "digits": (_digits, _trailing, _open_clause, _whole),
-    "spelling": (_letters, _trailing, _open_clause, _not_spelled_yet),
+    "digits": (_digits, _trailing, _hanging, _open_clause, _not_dictated_yet),
+    "spelling": (_letters, _trailing, _open_clause, _not_dictated_yet),
     "email": (_email, *_OPEN),
     "date": (_trailing, _date, *_OPEN),
 }
