@@ -2,8 +2,8 @@
 
     python -m benchmarks.turns_replay DIR... [--words-ms 200] [--unasked] [--verbose] [--cache FILE]
 
-Voice detector, recogniser and turn model hear each sound once; what they said is kept in FILE. After that only the rules
-run: `media_bridge.ear` (less the detector), `turn_end` and, for what is said over the bot, `stasis_app.interruption`.
+Voice detector, recogniser and turn model hear each sound once; what they said is kept in FILE. After that only the
+rules run: `media_bridge.endpoint`, `turn_end` and, for what is said over the bot, `stasis_app.interruption`.
 No packets, no other calls, a recogniser that always takes as long: `benchmarks.turns` has the last word.
 """
 
@@ -31,7 +31,8 @@ from media_bridge.endpoint import FRAME_BYTES, FRAME_MS, Endpoint
 from media_bridge.events import SpeechEnded, SpeechPaused, SpeechResumed, SpeechStarted
 from media_bridge.heard import Heard, HeardSentence
 from media_bridge.settings import MediaSettings
-from media_bridge.turn_end import EndWaits, end_wait_ms
+from media_bridge.turn_end import end_wait_ms
+from media_bridge.turn_end_waits import EndWaits
 from media_bridge.vad import SileroGate
 from stasis_app.expecting import asked_for
 from stasis_app.interruption import is_meant
@@ -228,8 +229,7 @@ def main() -> int:
     cache = Cache(chosen.cache)
     rows: list[tuple[object, ...]] = []
     try:
-        for folder in chosen.corpora:
-            rows.append((folder.name, *_replay(folder, cache, chosen)))
+        rows.extend((folder.name, *_replay(folder, cache, chosen)) for folder in chosen.corpora)
     except CorpusError as error:
         _say(str(error))
         return 2
@@ -240,8 +240,8 @@ def main() -> int:
 
 
 _KEYS: Final = (
-    "wait_p50_ms", "wait_p95_ms", "false_cut_pct", "pauses cut", "finished cut", "missed_end_pct", "barge_p95_ms", "false_stops",
-    "interrupts missed", "digits_whole",
+    "wait_p50_ms", "wait_p95_ms", "false_cut_pct", "pauses cut", "finished cut", "missed_end_pct", "barge_p95_ms",
+    "false_stops", "interrupts missed", "digits_whole",
 )  # fmt: skip
 
 
@@ -261,12 +261,11 @@ def _replay(folder: Path, cache: Cache, chosen: argparse.Namespace) -> list[obje
     if chosen.verbose:
         for sound in over_bot:
             if sound.outcome.stopped != (sound.outcome.clip.kind == "interrupt"):
-                _say(
-                    f"  over {sound.outcome.clip.name} {'stopped' if sound.outcome.stopped else 'missed'}: {sound.readings}"
-                )
+                what = "stopped" if sound.outcome.stopped else "missed"
+                _say(f"  over {sound.outcome.clip.name} {what}: {sound.readings}")
     found = figures(decided, [one.outcome for one in over_bot])
-    cut, pauses = cut_pauses(decided)
-    found["pauses cut"] = f"{cut} of {pauses}"
+    cut, of = cut_pauses(decided)
+    found["pauses cut"] = f"{cut} of {of}"
     found["finished cut"] = sum(bool(one.cuts) for one in decided if one.clip.kind == "finished")
     meant = [one.outcome for one in over_bot if one.outcome.clip.kind == "interrupt"]
     found["interrupts missed"] = f"{sum(not one.stopped for one in meant)} of {len(meant)}"

@@ -76,8 +76,8 @@ NEEDS_OBJECT: Final = re.compile(
     r"|say|ask for|put|find|give|do|use|reach|contact|know if|tell you))$"
 )
 _WISH: Final = (
-    r"(?:like|love|prefer|want|wants|wanted|need|needs|needed|have|has|had|going|trying|tried|try|hoping|hope|able|supposed"
-    r"|decided|forgot|asked|planning|plan|ready|here|calling|has|told (?:me|us|him|her|them)|asked (?:me|us|him|her|them))"
+    r"(?:like|love|prefer|want|wants|wanted|need|needs|needed|have|has|had|going|trying|tried|try|hoping|hope|able"
+    r"|supposed|decided|forgot|planning|plan|ready|here|calling|asked|(?:told|asked) (?:me|us|him|her|them))"
 )
 # "a fee I have to pay"
 RELATIVE_NOUN: Final = re.compile(
@@ -103,7 +103,8 @@ MISHEARD_TO: Final = re.compile(
 )
 TO_ASK: Final = re.compile(rf"\b{_WISH} to (?:ask|know|say|check|find out|make sure|confirm|mention|hear)$")
 MISHEARD_ARTICLE: Final = re.compile(
-    r"\b(?:from|with|to|for|of|in|on|at|by|about|into|through|after|before|and|or|is|was|are) (?:that|those|this|these|her|there)$"
+    r"\b(?:from|with|to|for|of|in|on|at|by|about|into|through|after|before|and|or|is|was|are)"
+    r" (?:that|those|this|these|her|there)$"
 )
 RELATIVE: Final = re.compile(
     r"\b(?:all|what|that|whatever|everything|thing|things|anything|one|ones|much|many|which) (?:i|we"
@@ -203,9 +204,10 @@ VERB: Final = re.compile(
     r"|like|loud|loudly)\b"
 )
 TIME_ALONE: Final = re.compile(
-    r"^(?:after|before|since|until)(?: (?:around|about|the|next|last|this))? (?:\d[\w: ]*|noon|midnight|lunch|dinner|breakfast|work"
-    r"|school|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|tomorrow|yesterday|today|christmas|easter|weekend"
-    r"|week|month|year|\w+day(?: \w+)?|january|february|march|april|may|june|july|august|september|october|november|december)"
+    r"^(?:after|before|since|until)(?: (?:around|about|the|next|last|this))? (?:\d[\w: ]*|noon|midnight|lunch|dinner"
+    r"|breakfast|work|school|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|tomorrow|yesterday|today"
+    r"|christmas|easter|weekend|week|month|year|\w+day(?: \w+)?|january|february|march|april|may|june|july|august"
+    r"|september|october|november|december)"
     r"(?: (?:o'clock|am|pm|thirty|fifteen|forty five))?$"
 )
 COMMAND: Final = re.compile(

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from media_bridge.turn_end import Ending, EndWaits, end_wait_ms, ending
+from media_bridge.turn_end import end_wait_ms, ending
 from media_bridge.turn_end_expected import Expected, Kind, expected_answer
+from media_bridge.turn_end_waits import Ending, EndWaits
 
 FINISHED = [
     "What does it look like?", "Where do I sign up?", "Who should I ask for?", "What do I need to bring?",
@@ -114,9 +115,11 @@ DICTATED = [
     ("Why do you need that?", Expected("digits", 7), Ending.FINISHED),
 ]
 HANGING = [
-    "I would like to return.", "We want to order.", "The technician said it would take.", "The noise comes from that.",
+    "I would like to return.", "We want to order.", "The technician said it would take.",
+    "The noise comes from that.",
     "Do you have?", "Could you send me?", "Please give us.", "I'm not happy with that.", "I already paid for that.",
-    "You can bring.", "They asked me to sign.", "I forgot to ask if you could bring.", "There is something wrong with her.",
+    "You can bring.", "They asked me to sign.", "I forgot to ask if you could bring.",
+    "There is something wrong with her.",
 ]  # fmt: skip
 NEUTRAL = [
     "After six.",
