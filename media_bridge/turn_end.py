@@ -48,14 +48,21 @@ def _told_ms(
     votes = waits.by_vote.get(found)
     if found is Ending.NEUTRAL and text.count(" ") < _SHORT_WORDS:
         votes = waits.by_vote[Ending.AGREED]  # the sound of so little tells nothing
-    misheard = confidence is not None and confidence < _MISHEARD and text.count(" ") >= _WORDS_TO_MISHEAR
+    misheard = confidence is not None and _may_be_misheard(text, confidence)
     if votes is None or (sounds_finished is None and not misheard):
         return waits.by_words[found]
     sure, unsure, doubtful = votes
-    if sounds_finished is not None and sounds_finished < _UNSURE:
+    if misheard or (sounds_finished is not None and sounds_finished < _UNSURE):
         return doubtful
-    # the word that would have told that more is to come may be the one that is wrong: "to my" as "to you"
-    return unsure if misheard or (sounds_finished is not None and sounds_finished < _SURE) else sure
+    return unsure if sounds_finished is not None and sounds_finished < _SURE else sure
+
+
+def _may_be_misheard(text: str, confidence: float) -> bool:
+    """The word that would have told that more is to come may be the one that is wrong: "to my" as "to you"."""
+    if text.count(" ") < _WORDS_TO_MISHEAR:
+        return False
+    cut_short = words.MISHEARD_ARTICLE.search(text.lower().rstrip(" .?!"))
+    return confidence < (_CLEAR if cut_short else _MISHEARD)
 
 
 def ending(text: str, expected: Expected | None = None) -> Ending:
@@ -78,6 +85,7 @@ _SURE: Final = 0.8
 _UNSURE: Final = 0.5
 # mean log-probabilities of whole sentences on a quiet line are above -0.2; a short answer's may be lower
 _MISHEARD: Final = -0.25
+_CLEAR: Final = -0.1
 _WORDS_TO_MISHEAR: Final = 2
 _SHORT_WORDS: Final = 2
 _AGAIN: Final = 1.25
@@ -115,7 +123,7 @@ def _hanging(said: str, spoken: str, _: Expected | None) -> Ending | None:
         for pattern in (words.WH_START, words.EMBEDDED_WH, words.RELATIVE, words.RELATIVE_NOUN)
     ):
         return None
-    patterns = (words.BARE_INFINITIVE, words.LACKS_OBJECT, words.LACKS_SECOND, words.MISHEARD_ARTICLE)
+    patterns = (words.BARE_INFINITIVE, words.LACKS_OBJECT, words.LACKS_SECOND)
     return Ending.HANGING if any(pattern.search(spoken) for pattern in patterns) else None
 
 

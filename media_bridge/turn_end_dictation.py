@@ -115,6 +115,8 @@ def digits_dictated(said: str) -> int:
         "",
         said,
     )
+    if re.search(r"\b0\d{2,}\W*$", said):
+        return count  # nobody counts like that
     alone = not rest and count > (1 if len(re.findall(r"\w+", said)) > 1 else 2)
     return (
         count

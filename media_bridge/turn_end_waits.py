@@ -13,7 +13,7 @@ class Ending(Enum):
     AGREED = "agreed"  # a bare "yes" or "no" to a question that asks for one; a reason often follows
     PAUSING = "pausing"  # one that often goes on: a bare "yes", a date without its time
     NEUTRAL = "neutral"  # nothing known
-    HANGING = "hanging"  # could stand, and hardly ever does: "I want to return", "it comes from that"
+    HANGING = "hanging"  # could stand, and hardly ever does: "I want to return", "could you send me"
     LISTING = "listing"  # in the middle of digits, letters, an address or a date
     TRAILING = "trailing"  # cannot stand as it is: "my number is", "and", "um"
 
@@ -29,6 +29,7 @@ class EndWaits:
     neutral_ms: int = 700
     unsure_ms: int = 760
     doubtful_ms: int = 900
+    hanging_ms: int = 1000
     # while the words are still being recognised: without them there is no answer anyway
     wordless_ms: int = 1000
     listing_ms: int = 1600
@@ -50,7 +51,7 @@ class EndWaits:
             Ending.COMPLETE: self.complete_ms,
             Ending.PAUSING: self.complete_ms,
             Ending.NEUTRAL: self.neutral_ms,
-            Ending.HANGING: self.doubtful_ms,
+            Ending.HANGING: self.hanging_ms,
             Ending.LISTING: self.listing_ms,
             Ending.TRAILING: self.trailing_ms,
         }
@@ -64,5 +65,5 @@ class EndWaits:
             Ending.COMPLETE: (self.finished_ms, self.unsure_ms, self.doubtful_ms),
             Ending.PAUSING: (self.complete_ms, self.unsure_ms, self.doubtful_ms),
             Ending.NEUTRAL: (self.complete_ms, self.unsure_ms, self.doubtful_ms),
-            Ending.HANGING: (self.doubtful_ms, self.doubtful_ms, self.doubtful_ms),
+            Ending.HANGING: (self.hanging_ms, self.hanging_ms, self.hanging_ms),
         }
