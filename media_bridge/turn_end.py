@@ -48,21 +48,26 @@ def _told_ms(
     votes = waits.by_vote.get(found)
     if found is Ending.NEUTRAL and text.count(" ") < _SHORT_WORDS:
         votes = waits.by_vote[Ending.AGREED]  # the sound of so little tells nothing
-    misheard = confidence is not None and _may_be_misheard(text, confidence)
-    if votes is None or (sounds_finished is None and not misheard):
+    doubt = max(_doubt_of_words(text, confidence), _doubt_of_sound(sounds_finished))
+    if votes is None or (sounds_finished is None and not doubt):
         return waits.by_words[found]
-    sure, unsure, doubtful = votes
-    if misheard or (sounds_finished is not None and sounds_finished < _UNSURE):
-        return doubtful
-    return unsure if sounds_finished is not None and sounds_finished < _SURE else sure
+    return votes[doubt]
 
 
-def _may_be_misheard(text: str, confidence: float) -> bool:
+def _doubt_of_sound(sounds_finished: float | None) -> int:
+    """0: surely finished, 1: unsure, 2: rather not; 0 if nobody knows."""
+    if sounds_finished is None:
+        return 0
+    return (sounds_finished < _SURE) + (sounds_finished < _UNSURE)
+
+
+def _doubt_of_words(text: str, confidence: float | None) -> int:
     """The word that would have told that more is to come may be the one that is wrong: "to my" as "to you"."""
-    if text.count(" ") < _WORDS_TO_MISHEAR:
-        return False
-    cut_short = words.MISHEARD_ARTICLE.search(text.lower().rstrip(" .?!"))
-    return confidence < (_CLEAR if cut_short else _MISHEARD)
+    if confidence is None or text.count(" ") < _WORDS_TO_MISHEAR:
+        return 0
+    if words.MISHEARD_ARTICLE.search(text.lower().rstrip(" .?!")) and confidence < _CLEAR:
+        return 2
+    return (confidence < _UNCLEAR) + (confidence < _MISHEARD)
 
 
 def ending(text: str, expected: Expected | None = None) -> Ending:
@@ -83,9 +88,10 @@ _Rule = Callable[[str, str, Expected | None], Ending | None]
 
 _SURE: Final = 0.8
 _UNSURE: Final = 0.5
-# mean log-probabilities of whole sentences on a quiet line are above -0.2; a short answer's may be lower
-_MISHEARD: Final = -0.25
+# mean log-probabilities of the words; a short answer's may be lower
 _CLEAR: Final = -0.1
+_UNCLEAR: Final = -0.2
+_MISHEARD: Final = -0.25
 _WORDS_TO_MISHEAR: Final = 2
 _SHORT_WORDS: Final = 2
 _AGAIN: Final = 1.25
