@@ -48,7 +48,7 @@ def _told_ms(
     votes = waits.by_vote.get(found)
     if found is Ending.NEUTRAL and text.count(" ") < _SHORT_WORDS:
         votes = waits.by_vote[Ending.AGREED]  # the sound of so little tells nothing
-    doubt = max(_doubt_of_words(text, confidence), _doubt_of_sound(sounds_finished))
+    doubt = min(2, _doubt_of_words(text, confidence) + _doubt_of_sound(sounds_finished))
     if votes is None or (sounds_finished is None and not doubt):
         return waits.by_words[found]
     return votes[doubt]
