@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from types import TracebackType
 
-from gpu_workers.errors import WorkerError
 from media_bridge import events as media
 from media_bridge.ports import NoPortError
 from media_bridge.session import MediaSession
@@ -25,7 +25,7 @@ from stasis_app.conversation import Phase, Saying, State, step
 from stasis_app.expecting import expecting
 from stasis_app.hearing import Hearing
 from stasis_app.history import History
-from stasis_app.interruption import is_meant
+from stasis_app.judging import judge, judge_ongoing
 from stasis_app.keys import Keys
 from stasis_app.legs import external_leg
 from stasis_app.passages import Passages
@@ -39,20 +39,18 @@ from stasis_app.turns import Turns
 log = logging.getLogger(__name__)
 
 INTERRUPTION_LASTS_S = 1.5
-"""Speech over the bot that goes on for this long after it was noticed wants the turn. Shorter speech is read first:
-the bot is silent meanwhile, so nobody waits, and a drawn-out "okay" or a cough in a noisy room is no interruption."""
+"""Speech over the bot that goes on for this long after it was noticed is read while it does, and again and again
+until it has words; shorter speech is read when it pauses."""
 
-INTERRUPTED = {Phase.CHECKING, Phase.JUDGING, Phase.JUDGING_LATE}
+INTERRUPTED = {Phase.CHECKING, Phase.JUDGING, Phase.JUDGING_LATE, Phase.TALKING_ON}
 
-WANT_MODEL = (talk.Prepare, talk.Release, talk.Judge)
+WANT_MODEL = (talk.Prepare, talk.Release, talk.Judge, talk.JudgeOngoing)
 """Commands that need the recogniser or the language model now."""
 
 GREET_ANYWAY_S = 0.25
 """The greeting begins with the caller's first packet, when the phone's audio is open, or this long after the leg."""
 
 CLOSING_LIMIT_S = 12.0
-_JUDGE_DEADLINE_MS = 1500
-_WORDS_MS = 400  # voice for this long is taken for words when nobody can read them
 
 
 class Call:
@@ -243,8 +241,8 @@ class Call:
             ):
                 ahead.follow_caller()
         ahead.stop()
-        for judge in self._judges:
-            judge.cancel()
+        for one in self._judges:
+            one.cancel()
         await turns.stop_all()
 
     def _parts(self, session: MediaSession) -> Parts:
@@ -285,8 +283,8 @@ class Call:
                 parts.media.pause()
             case talk.ResumePlayout():
                 parts.media.resume()
-            case talk.Judge(turn=number, utterance=utterance, over=over):
-                self._judges.append(group.create_task(self._judge(number, utterance, over, parts)))
+            case talk.Judge() | talk.JudgeOngoing():
+                self._begin_to_judge(command, parts, group)
             case _:
                 await self._obey_aside(command)
 
@@ -316,16 +314,22 @@ class Call:
             Saying.NOT_HEARD: [said.not_heard],
         }[saying]
 
-    async def _judge(self, number: int, utterance: media.Utterance, over: Phase, parts: Parts) -> None:
-        try:
-            said = await parts.hearing.in_time(utterance, _JUDGE_DEADLINE_MS)
-        except (WorkerError, TimeoutError) as error:
-            log.warning("call %s: an interruption could not be read in time: %s", self.call_id, error)
-            meant = utterance.voiced_ms >= _WORDS_MS
-        else:
-            heard = parts.media.heard() if over is Phase.SPEAKING else None
-            meant = is_meant(said.text, heard, said.avg_logprob, self._profile.language)
-        self.post(talk.InterruptionJudged(number, utterance, meant))
+    def _begin_to_judge(
+        self, command: talk.Judge | talk.JudgeOngoing, parts: Parts, group: asyncio.TaskGroup
+    ) -> None:
+        match command:
+            case talk.Judge(turn=number, utterance=utterance, over=over):
+                verdict = self._judge(judge(number, utterance, over, parts))
+            case talk.JudgeOngoing(turn=number) if self._passage_left_s():
+                self._remind(talk.InterruptionLasts(number), INTERRUPTION_LASTS_S)
+                return
+            case talk.JudgeOngoing(turn=number, over=over):
+                verdict = self._judge(judge_ongoing(number, over, parts))
+        self._judges.append(group.create_task(verdict))
+
+    async def _judge(self, verdict: Coroutine[None, None, talk.Event | None]) -> None:
+        if (event := await verdict) is not None:
+            self.post(event)
 
     # --- timers and the end ---
 

@@ -1,4 +1,4 @@
-"""Whisper tiny.en on telephone speech, on silence and on noise."""
+"""Whisper tiny.en on telephone speech, on silence and on noise (D21)."""
 
 import csv
 import re
