@@ -26,6 +26,7 @@ from gpu_workers.stt.line import Priority
 from gpu_workers.stt.scheduler import Scheduler, Transcript, Utterance
 from gpu_workers.tts import api as tts_api
 from gpu_workers.tts.speaker import Speaker
+from gpu_workers.tts.voices import Voices
 from tests.support.fake_models import VOICE_RATE, FakeRecogniser, FakeVoice, sentence
 
 KEY = SecretStr("s3cret-key")
@@ -104,7 +105,7 @@ async def a_worker(
     @asynccontextmanager
     async def living() -> AsyncIterator[None]:
         await loaded.wait()
-        async with scheduler.running(model, 1), speaker.running(voice, 1):
+        async with scheduler.running(model, 1), speaker.running(Voices([voice, FakeVoice(name="other")]), 1):
             yield
 
     app = create_app(status, Metrics(status), router, living, KEY, max_body)
@@ -329,6 +330,38 @@ async def test_junk_json_and_a_wrong_method_are_told_in_the_same_shape(worker: W
     async with worker.http.delete(url, headers=BEARER) as answer:
         assert (answer.status, answer.headers["Allow"]) == (405, "POST")
         assert (await answer.json())["error"]["code"] == "http_error"
+
+
+async def test_a_voice_is_chosen_by_name_and_an_unknown_one_is_told_which_there_are(worker: Worker) -> None:
+    for named in (None, "", "default", "fake", "other", "/opt/voices/other.onnx"):
+        status, _, _ = await worker.speech(input="One", response_format="pcm", voice=named)
+        assert status == 200
+    assert worker.voice.made == 4
+    _, body, _ = await worker.speech(input="One", voice="/etc/passwd")
+    assert "unknown voice '/etc/passwd': this worker has 'fake', 'other'" in body.decode()
+
+
+async def test_the_listener_who_runs_dry_first_is_served_first(worker: Worker) -> None:
+    while worker.voice.may_begin.acquire(blocking=False):
+        pass
+    url, left = (
+        f"{worker.url}/v1/audio/speech",
+        {"first": 0, "talks": 9000, "hears nothing": 0, "nearly": 300},
+    )
+    async with asyncio.TaskGroup() as group:
+        for number, (text, left_ms) in enumerate(left.items()):
+            asked = {"input": text, "response_format": "pcm"}
+            headers = {**BEARER, "X-Deadline-Ms": str(left_ms)}
+            group.create_task(_read(worker.http.post(url, json=asked, headers=headers)))
+            await eventually(lambda number=number: worker.speaker.waiting == number)  # type: ignore[misc]
+        worker.voice.may_begin.release(10)
+    assert worker.voice.said == ["first", "hears nothing", "nearly", "talks"]
+
+
+async def _read(answer: AbstractAsyncContextManager[aiohttp.ClientResponse]) -> None:
+    async with answer as opened:
+        assert opened.status == 200
+        await opened.read()
 
 
 async def test_a_voice_that_fails_is_500_and_serves_the_next(worker: Worker) -> None:
