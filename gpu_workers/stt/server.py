@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fastapi import FastAPI
+
 from gpu_workers.errors import ModelError
 from gpu_workers.models import MODELS, ModelFiles, fetch
 from gpu_workers.serving import create_app, in_daemon_thread, run_app
@@ -93,6 +95,12 @@ class _Service:
 
 def run(settings: SttSettings, cache_dir: Path) -> None:
     """Serves until SIGTERM. Raises ModelError."""
+    app, status = app_of(settings, cache_dir)
+    run_app(app, settings, status)
+
+
+def app_of(settings: SttSettings, cache_dir: Path) -> tuple[FastAPI, Status]:
+    """The ASGI app, which loads its model when it is started, and what it tells of itself."""
     service = _Service(settings, cache_dir)
     metrics = Metrics(service.status)
     app = create_app(
@@ -103,4 +111,4 @@ def run(settings: SttSettings, cache_dir: Path) -> None:
         settings.api_key,
         MAX_BODY,
     )
-    run_app(app, settings, service.status)
+    return app, service.status

@@ -18,6 +18,7 @@ from pydantic import SecretStr
 
 from gpu_workers.client import SttClient, TtsClient, health
 from gpu_workers.errors import ModelError, RequestError
+from gpu_workers.guard import Guard
 from gpu_workers.serving import create_app, run_app
 from gpu_workers.settings import SttSettings
 from gpu_workers.status import Metrics, Phase, Status
@@ -175,6 +176,25 @@ async def test_the_key_is_asked_for(worker: Worker, headers: dict[str, str]) -> 
     assert (error["type"], error["code"]) == ("authentication_error", "invalid_api_key")
     async with worker.http.get(f"{worker.url}/metrics") as answer:
         assert 'voicebot_stt_requests_total{status="401"} 1.0' in await answer.text()
+
+
+@pytest.mark.parametrize("root_path", ["", "/stt", "/stt/"])
+async def test_the_key_is_asked_for_behind_a_proxys_prefix(root_path: str) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        raise AssertionError("it got through")
+
+    statuses: list[int] = []
+
+    async def send(message: Any) -> None:
+        statuses.append(message.get("status"))
+
+    async def nothing_comes() -> Any:
+        raise AssertionError("the body was asked for")
+
+    guard = Guard(app, refusal=lambda: None, api_key=KEY, max_body=10, answered=lambda *_: None)
+    path = root_path.rstrip("/") + "/v1/audio/transcriptions"
+    await guard({"type": "http", "path": path, "root_path": root_path, "headers": []}, nothing_comes, send)
+    assert statuses[0] == 401
 
 
 async def test_a_transcript_in_each_form(worker: Worker) -> None:
