@@ -18,6 +18,7 @@ from gpu_workers.status import Phase, Status
 # a replica that goes away finishes what it has begun; a request lasts seconds
 _LEAVE_S: Final = 20.0
 _LOOK_S: Final = 0.1
+_SURGE_PERCENT: Final = 50
 _THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 Build = Callable[[], tuple[FastAPI, Status]]
@@ -87,6 +88,8 @@ def options(kind: str, replicas: Replicas, worker: SttSettings | TtsSettings, at
         },
         "max_ongoing_requests": room,
         "max_queued_requests": room,
+        # an update starts one that is new before one that is old leaves
+        "max_surge_percent": _SURGE_PERCENT,
         "health_check_period_s": 2.0,
         "health_check_timeout_s": 10.0,
         "graceful_shutdown_timeout_s": _LEAVE_S,
