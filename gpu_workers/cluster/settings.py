@@ -9,7 +9,7 @@ from pydantic import Field, SecretStr, model_validator
 from gpu_workers.errors import ModelError
 from gpu_workers.settings import Settings, SttSettings, TtsSettings, WorkerSettings
 
-_OF_ONE_MACHINE = ("start", "url", "host", "port", "api_key")
+_OF_ONE_MACHINE = ("start", "url", "more_urls", "host", "port", "api_key")
 _Count = Annotated[int, Field(ge=1, le=1000)]
 
 

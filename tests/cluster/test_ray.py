@@ -53,7 +53,7 @@ async def heard(stt: SttClient, clip: str, call_id: str) -> str:
 
 
 class Answers:
-    """Every HTTP answer that reached the client, by status."""
+    """Every answer to an utterance that reached the client, by HTTP status."""
 
     def __init__(self) -> None:
         self.statuses: list[int] = []
@@ -63,7 +63,8 @@ class Answers:
     async def _came(
         self, _: aiohttp.ClientSession, __: SimpleNamespace, end: aiohttp.TraceRequestEndParams
     ) -> None:
-        self.statuses.append(end.response.status)
+        if end.method == "POST":
+            self.statuses.append(end.response.status)
 
 
 async def talk(stt: SttClient, caller: int, said: Sequence[str], done: list[tuple[str, str]]) -> None:
