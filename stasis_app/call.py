@@ -44,6 +44,9 @@ GREET_ANYWAY_S = 0.25
 """The greeting begins with the caller's first packet, when the phone's audio is open, or this long after the leg."""
 
 CLOSING_LIMIT_S = 12.0
+ASTERISK_DOWN_S = 0.5
+"""No event socket can be opened and no sound came for this long: Asterisk has ended, and the call with it."""
+
 _JUDGE_DEADLINE_MS = 1500
 _WORDS_MS = 400  # voice for this long is taken for words when nobody can read them
 
@@ -70,6 +73,7 @@ class Call:
         )
         self._held = False
         self._cause = "normal"
+        self._why_gone = "caller_hung_up"
 
     def post(self, event: talk.Event) -> None:
         """Hand the conversation an event, from anywhere on the loop."""
@@ -78,6 +82,17 @@ class Call:
     def end_politely(self) -> None:
         """Say goodbye and hang up, whatever is going on."""
         self.post(talk.CallLimit())
+
+    def asterisk_is_down(self) -> None:
+        """Its event port is closed. Where sound still comes Asterisk lives, and so does the call."""
+        self._why_gone = "asterisk_lost"
+        if self._session is not None:
+            heard, loop = self._session.stats().packets_in, asyncio.get_running_loop()
+            self._timers[talk.MediaLost] = loop.call_later(ASTERISK_DOWN_S, self._end_if_silent, heard)
+
+    def _end_if_silent(self, heard: int) -> None:
+        if self._session is not None and self._session.stats().packets_in == heard:
+            self.post(talk.MediaLost("asterisk_lost"))
 
     async def run(self) -> str:
         """The call, to its end; returns why it ended."""
@@ -116,8 +131,8 @@ class Call:
             await self._board.hand_back(self._start.channel.id, "media_failed")
         except NoPortError as error:
             log.warning("call %s: %s", self.call_id, error)
-            self._cause = "media_failed"
-            await self._board.hand_back(self._start.channel.id, "media_failed")
+            self._cause = "no_port"
+            await self._board.hand_back(self._start.channel.id, "no_port")
         return self._cause
 
     async def _leave_nobody_behind(
@@ -132,7 +147,7 @@ class Call:
         async for event in inbox:
             match event:
                 case _ if isinstance(event, ENDINGS):
-                    self.post(talk.CallerGone("caller_hung_up"))
+                    self.post(talk.CallerGone(self._why_gone))
                 case ChannelDtmfReceived(digit=digit):
                     self._keys.press(digit)
                 case ChannelHold():

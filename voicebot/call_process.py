@@ -33,9 +33,10 @@ def run_call_process(config: Config, transcript: Path | None, number: int | None
     several = config.calls.processes > 1
     if number is not None and not 1 <= number <= config.calls.processes:
         raise UsageError(f"--number {number}: calls.processes is {config.calls.processes}")
+    processes = config.calls.processes
     config = share_of(config, number or 1)
     logs.configure(config.log, config.ari.app if several else "")
-    return run_until_told(lambda stop: _serve(config, transcript, stop))
+    return run_until_told(lambda stop: _serve(config, processes, transcript, stop))
 
 
 def run_call_processes(config: Config, text: str, transcript: Path | None, say: Say) -> int:
@@ -112,7 +113,7 @@ def _need_password(config: Config) -> None:
         )
 
 
-async def _serve(config: Config, transcript: Path | None, stop: asyncio.Event) -> None:
+async def _serve(config: Config, processes: int, transcript: Path | None, stop: asyncio.Event) -> None:
     setup = Setup(
         ari=config.ari,
         media=config.media,
@@ -122,5 +123,6 @@ async def _serve(config: Config, transcript: Path | None, stop: asyncio.Event) -
         profiles=config.profiles,
         phrases_dir=cache_dir(config) / "phrases",
         transcript=transcript,
+        processes=processes,
     )
     await run(setup, stop)

@@ -14,12 +14,15 @@ _MAX_BYTES: Final = 16 * 1024
 
 @dataclass(frozen=True)
 class Health:
-    """`detail` says in words why it is not ready, or what it said."""
+    """`detail` says in words why it is not ready, or what it said. `max_calls`: how many calls at a time it says it
+    has room for.
+    """
 
     ready: bool
     model: str | None = None
     device: str | None = None
     detail: str = ""
+    max_calls: int | None = None
 
 
 async def health(
@@ -50,7 +53,12 @@ def health_of(status: int, body: bytes) -> Health:
         model=_text(said.get("model")),
         device=_text(said.get("device")),
         detail=_text(message) or ("" if status == 200 else f"status {status}"),
+        max_calls=_count(said.get("max_calls")),
     )
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
 def _text(value: object) -> str | None:

@@ -32,7 +32,9 @@ class _Service:
         self._scheduler = Scheduler(settings.queue_limit)
         self._recogniser: WhisperRecogniser | None = None
         self._turn_end: TurnEndModel | None = None
-        self.status = Status("stt", settings.model, settings.device, lambda: self._scheduler.waiting)
+        self.status = Status(
+            "stt", settings.model, settings.device, lambda: self._scheduler.waiting, settings.max_calls
+        )
 
     @asynccontextmanager
     async def living(self) -> AsyncIterator[None]:

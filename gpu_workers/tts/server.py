@@ -18,7 +18,7 @@ _WARM_UP = "Hello, one two three."
 def run(settings: TtsSettings, cache_dir: Path) -> None:
     """Serves until SIGTERM. Raises ModelError."""
     speaker = Speaker(settings.queue_limit)
-    status = Status("tts", settings.voice, settings.device, lambda: speaker.waiting)
+    status = Status("tts", settings.voice, settings.device, lambda: speaker.waiting, settings.max_calls)
 
     @asynccontextmanager
     async def living() -> AsyncIterator[None]:
