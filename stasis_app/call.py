@@ -91,7 +91,9 @@ class Call:
             self._timers[talk.MediaLost] = loop.call_later(ASTERISK_DOWN_S, self._end_if_silent, heard)
 
     def _end_if_silent(self, heard: int) -> None:
-        if self._session is not None and self._session.stats().packets_in == heard:
+        if self._session is not None and self._session.stats().packets_in > heard:
+            self._why_gone = "caller_hung_up"
+        else:
             self.post(talk.MediaLost("asterisk_lost"))
 
     async def run(self) -> str:
