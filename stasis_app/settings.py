@@ -49,6 +49,9 @@ class WebSettings(Settings):
 
     host: str = "127.0.0.1"
     port: Port = 8080
+    token: SecretStr | None = Field(
+        None, description="Asked of whoever reads /metrics; ${NAME} takes it from the environment."
+    )
 
 
 class Phrases(Settings):

@@ -1,6 +1,7 @@
 """`voicebot run`: the call process, made from the configuration; or several of them, supervised."""
 
 import asyncio
+import logging
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +11,14 @@ from stasis_app.application import Setup, run
 from voicebot import health, logs
 from voicebot.addresses import web_url
 from voicebot.config import PASSWORD_VARIABLE, Config, cache_dir
+from voicebot.config.clear_text import in_clear_text
 from voicebot.config.processes import parts_of, share_of
 from voicebot.errors import ConfigError, UsageError
 from voicebot.interrupts import run_until_interrupted, run_until_told
 from voicebot.run_folder import run_folder
 from voicebot.supervise import Child, Part, Say, supervised
+
+log = logging.getLogger(__name__)
 
 GOODBYE_S = 20.0
 """What a draining call process needs beyond calls.drain_s."""
@@ -36,6 +40,8 @@ def run_call_process(config: Config, transcript: Path | None, number: int | None
     processes = config.calls.processes
     config = share_of(config, number or 1)
     logs.configure(config.log, config.ari.app if several else "")
+    for warning in in_clear_text(config):
+        log.warning("%s", warning)
     return run_until_told(lambda stop: _serve(config, processes, transcript, stop))
 
 
