@@ -21,7 +21,7 @@ NO_ROOM: Mapping[Resource, str] = {
 
 
 class Admission:
-    """The books of all places. A reservation is made and released by the caller's channel id.
+    """The books of all places. A reservation is made and released by call id.
 
     Nothing here waits: between the look at what is left and the taking of it nobody else comes.
     """
@@ -32,28 +32,28 @@ class Admission:
         self._closed = False
 
     def reserve(
-        self, channel_id: str, needs: Collection[Resource], limits: Mapping[Resource, int | None]
+        self, call_id: str, needs: Collection[Resource], limits: Mapping[Resource, int | None]
     ) -> str | None:
         """Take one of each of `needs`: None when that is done, else the word for VOICEBOT_REASON and nothing is taken.
 
         `limits`: how many of each there are in all, as known now; None or missing: as many as one likes. A limit
-        that has shrunk below what is taken only keeps newcomers out. Raises ValueError for a channel that has a place.
+        that has shrunk below what is taken only keeps newcomers out. Raises ValueError for a call that has a place.
         """
-        if channel_id in self._held:
-            raise ValueError(f"channel {channel_id!r} has a place already")
+        if call_id in self._held:
+            raise ValueError(f"call {call_id!r} has a place already")
         if self._closed:
             return DRAINING
         for resource, reason in NO_ROOM.items():
             limit = limits.get(resource)
             if resource in needs and limit is not None and self._taken[resource] >= limit:
                 return reason
-        self._held[channel_id] = frozenset(needs)
-        self._taken.update(self._held[channel_id])
+        self._held[call_id] = frozenset(needs)
+        self._taken.update(self._held[call_id])
         return None
 
-    def release(self, channel_id: str) -> None:
-        """Give back all that the channel holds. Raises KeyError if it holds nothing."""
-        self._taken.subtract(self._held.pop(channel_id))
+    def release(self, call_id: str) -> None:
+        """Give back all that the call holds. Raises KeyError if it holds nothing."""
+        self._taken.subtract(self._held.pop(call_id))
 
     def close(self) -> None:
         """From now on nobody gets a place."""

@@ -65,7 +65,9 @@ class Application:
         self._setup = setup
         self._board = board
         self._group = group
-        self._calls: dict[str, Call] = {}  # by the caller's channel id
+        self._calls: dict[
+            str, Call
+        ] = {}  # by call id: a caller may come back before the first call is undone
         self._admission = Admission()
         self._workers: dict[str, Health] = {}
         self._rooms: dict[str, int | None] = {}
@@ -76,7 +78,7 @@ class Application:
 
     def on_call(self, start: StasisStart) -> None:
         """A caller has entered our Stasis application."""
-        channel_id, name = start.channel.id, _profile_name(start.args)
+        channel_id, call_id, name = start.channel.id, secrets.token_hex(4), _profile_name(start.args)
         profile = self._setup.profiles.get(name)
         if profile is None:
             log.error(
@@ -87,21 +89,20 @@ class Application:
             self._refuse(channel_id, "unknown_profile")
         elif not self._board.phrases.knows(profile):
             self._refuse(channel_id, "not_ready")
-        elif reason := self._no_place(channel_id, profile):
+        elif reason := self._no_place(call_id, profile):
             self._refuse(channel_id, reason)
         else:
-            call = Call(start, secrets.token_hex(4), profile, self._board)
-            self._calls[channel_id] = call
+            call = self._calls[call_id] = Call(start, call_id, profile, self._board)
             self._idle.clear()
             carrying = self._group.create_task(self._carry(channel_id, call))
             # also when it was cancelled before it began
-            carrying.add_done_callback(lambda _: self._over(channel_id))
+            carrying.add_done_callback(lambda _: self._over(call_id))
 
     def _refuse(self, channel_id: str, reason: str) -> None:
         log.info("a call is handed back to the dialplan: %s", reason)
         self._group.create_task(self._board.hand_back(channel_id, reason))
 
-    def _no_place(self, channel_id: str, profile: Profile) -> str | None:
+    def _no_place(self, call_id: str, profile: Profile) -> str | None:
         """Reserve all that the call needs; the word for VOICEBOT_REASON when there is no room."""
         limits = self._limits()
         ports = self._board.plane.usable_ports(profile.media)
@@ -109,7 +110,7 @@ class Application:
         if ports is not None:
             needs.add("port")
             limits["port"] = ports
-        return self._admission.reserve(channel_id, needs, limits)
+        return self._admission.reserve(call_id, needs, limits)
 
     def _limits(self) -> dict[Resource, int | None]:
         """How many calls at a time each part has room for: a worker's own word, else what voicebot.yaml says of it."""
@@ -120,9 +121,9 @@ class Application:
             limits[name] = share(self._rooms.get(name) or written[name].max_calls, processes)
         return limits
 
-    def _over(self, channel_id: str) -> None:
-        del self._calls[channel_id]
-        self._admission.release(channel_id)
+    def _over(self, call_id: str) -> None:
+        del self._calls[call_id]
+        self._admission.release(call_id)
         if not self._calls:
             self._idle.set()
 

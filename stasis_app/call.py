@@ -369,7 +369,8 @@ class Call:
         try:
             await self._board.link.ari.hangup(self._start.channel.id)
         except AriError as error:
-            log.warning("call %s: could not hang up: %s", self.call_id, error)
+            log.warning("call %s: could not hang up, trying again: %s", self.call_id, error)
+            self._board.link.hub.abandon(self._start.channel.id)
 
     def _count(self, session: MediaSession) -> None:
         self.sound = Sound.of(session.offer.medium.transport, session.stats())

@@ -42,4 +42,5 @@ class Switchboard:
             await self.link.ari.continue_in_dialplan(channel_id)
         except AriError as error:
             if not error.gone:
-                log.warning("a call could not be handed back to the dialplan: %s", error)
+                log.warning("a call could not be handed back to the dialplan, trying again: %s", error)
+                self.link.hub.abandon(channel_id)

@@ -40,9 +40,9 @@ class ComingAndGoing(RuleBasedStateMachine):
     @precondition(lambda self: self.held)
     @rule(data=st.data())
     def goes(self, data: st.DataObject) -> None:
-        channel_id = data.draw(st.sampled_from(sorted(self.held)))
-        self.admission.release(channel_id)
-        del self.held[channel_id]
+        call_id = data.draw(st.sampled_from(sorted(self.held)))
+        self.admission.release(call_id)
+        del self.held[call_id]
 
     @rule(limits=limits)
     def rooms_change(self, limits: dict[Resource, int | None]) -> None:
@@ -76,13 +76,13 @@ def test_five_too_many_at_once_are_five_refusals_a_thousand_times(
     chance, admission = random.Random(seed), Admission()
     for again in range(1000):
         answers = [
-            (channel_id, admission.reserve(channel_id, ALL, {scarce: n}))
-            for channel_id in (f"{again}.{call}" for call in range(n + 5))
+            (call_id, admission.reserve(call_id, ALL, {scarce: n}))
+            for call_id in (f"{again}.{call}" for call in range(n + 5))
         ]
-        taken = [channel_id for channel_id, reason in answers if reason is None]
+        taken = [call_id for call_id, reason in answers if reason is None]
         assert len(taken) == n
         assert [reason for _, reason in answers if reason] == [NO_ROOM[scarce]] * 5
         chance.shuffle(taken)
-        for channel_id in taken:
-            admission.release(channel_id)
+        for call_id in taken:
+            admission.release(call_id)
         assert not any(admission.taken.values())

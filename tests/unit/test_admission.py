@@ -30,7 +30,7 @@ def test_a_limit_that_shrinks_sends_nobody_away() -> None:
     assert admission.reserve("1.9", {"stt"}, {"stt": 1}) is None
 
 
-def test_a_channel_has_one_place_and_gives_it_back_once() -> None:
+def test_a_call_has_one_place_and_gives_it_back_once() -> None:
     admission = Admission()
     admission.reserve("1.1", {"calls"}, {})
     with pytest.raises(ValueError, match="has a place already"):

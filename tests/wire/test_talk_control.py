@@ -5,8 +5,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from aiohttp import web
 
-from stasis_app.settings import Profile
+from stasis_app.settings import CallSettings, Profile
+from tests.support.fake_ari import Act, answers
 from tests.support.fake_workers import FakeToolCall, Reply
 from tests.support.talk import CALLER, Scene, talk
 
@@ -131,3 +133,60 @@ def test_what_a_model_writes_is_only_ever_spoken(virtual_time: RunVirtual, attac
             assert not set("<>{}") & set(spoken), spoken
 
     virtual_time(main())
+
+
+class TestSendingAwayFails:
+    """Nobody is left in the app whom no call serves, also when Asterisk did not take it the first time (P1)."""
+
+    def test_a_caller_who_could_not_be_handed_back_is_so_later(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with talk(PATIENT, calls=CallSettings(max_calls=1, drain_s=0)) as scene:
+                scene.ari.faults["continue"] = [answers(500)]
+                other = scene.ari.caller("1700000000.2")
+                await scene.until(lambda: other not in scene.ari.channels)
+                assert scene.ari.variables == {(other, "VOICEBOT_REASON"): "full"}
+                assert scene.ari.steps.count("continue") == 2
+                assert scene.is_up
+
+        virtual_time(main())
+
+    def test_a_caller_who_could_not_be_hung_up_goes_back_to_the_dialplan(
+        self, virtual_time: RunVirtual
+    ) -> None:
+        async def main() -> None:
+            quick = PATIENT.model_copy(update={"no_input_s": 1.0, "no_input_prompts": 0})
+            async with talk(quick) as scene:
+                # that of the caller and that of the leg
+                scene.ari.faults["hangup"] = [answers(500), answers(500)]
+                await scene.until(lambda: not scene.is_up, within_s=60)
+                assert scene.ari.variables == {(CALLER, "VOICEBOT_REASON"): "stopped"}
+                await scene.until(lambda: not scene.ari.channels, within_s=5)
+                assert not scene.ari.bridges
+
+        virtual_time(main())
+
+    def test_a_caller_who_comes_back_before_the_first_call_is_undone_is_served(
+        self, virtual_time: RunVirtual
+    ) -> None:
+        """A dialplan may send the caller into the app again at once."""
+
+        async def main() -> None:
+            async with talk(PATIENT, calls=CallSettings(max_calls=2, drain_s=0)) as scene:
+                await scene.quiet()
+                scene.ari.faults["hangup"] = [slow]
+                scene.hang_up()
+                scene.ari.caller(CALLER)
+                assert scene.is_up
+                while await ends(scene, "caller_hung_up") != 1:  # noqa: ASYNC110 - told over HTTP only
+                    await asyncio.sleep(0.05)
+                assert await calls(scene) == 1
+                assert await scene.metric("voicebot_defects_total") == 0
+                assert scene.is_up
+                assert len(scene.ari.bridges) == 1
+
+        virtual_time(main())
+
+
+async def slow(_: web.Request, act: Act) -> web.StreamResponse:
+    await asyncio.sleep(0.5)
+    return await act()
