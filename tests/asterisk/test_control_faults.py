@@ -189,7 +189,9 @@ async def test_a_second_bot_of_the_same_name_takes_over_and_the_first_ends(
     async with AsyncExitStack() as stack:
         phone = await stack.enter_async_context(Phone())
         with pytest.RaisesGroup(AppReplaced, flatten_subgroups=True):
-            async with running_bot(asterisk, workers, tmp_path / "one") as first:
+            # patient: a goodbye of the first would be its hang-up
+            patient = CallSettings(max_calls=5, drain_s=PATIENCE_S)
+            async with running_bot(asterisk, workers, tmp_path / "one", calls=patient) as first:
                 call = await greeted(stack, phone, asterisk)
                 second = await stack.enter_async_context(
                     running_bot(asterisk, workers, tmp_path / "two", media=elsewhere)
