@@ -23,6 +23,7 @@ from stasis_app.ari.events import StasisStart
 from stasis_app.ari.link import AriLink
 from stasis_app.ari.stream import Connected, Down, LinkState
 from stasis_app.call import Call
+from stasis_app.flight_recorder import FlightRecorder
 from stasis_app.metrics import Metrics
 from stasis_app.phrases import PhraseBook
 from stasis_app.record import CallRecord
@@ -251,6 +252,7 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
     metrics = Metrics()
     async with AsyncExitStack() as stack:
         transcript = stack.enter_context(Transcript(setup.transcript))
+        flights = stack.enter_context(FlightRecorder(setup.calls.flight_recorder))
         workers = setup.workers
         session = await stack.enter_async_context(worker_session())
         stt = SttClient(workers.stt.base_url, api_key=workers.stt.api_key, session=session)
@@ -285,6 +287,7 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
             metrics,
             transcript,
             EndWaits.around(setup.media.endpoint.end_ms),
+            flights,
         )
         application = Application(setup, board, group)
         calls.append(application)

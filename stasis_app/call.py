@@ -8,7 +8,7 @@ from types import TracebackType
 from gpu_workers.errors import WorkerError
 from media_bridge import events as media
 from media_bridge.ports import NoPortError
-from media_bridge.session import MediaSession
+from media_bridge.session import MediaSession, Tap
 from media_bridge.transport import Offer
 from stasis_app import conversation as talk
 from stasis_app.ari.errors import AriError, LegFailed
@@ -16,6 +16,7 @@ from stasis_app.ari.events import ENDINGS, ChannelDtmfReceived, ChannelHold, Cha
 from stasis_app.ari.hub import Subscription
 from stasis_app.conversation import Phase, Saying, State, step
 from stasis_app.expecting import expecting
+from stasis_app.flight_recorder import Flight
 from stasis_app.hearing import Hearing
 from stasis_app.history import History
 from stasis_app.interruption import is_meant
@@ -74,6 +75,7 @@ class Call:
         self._held = False
         self._cause = "normal"
         self._why_gone = "caller_hung_up"
+        self._flight: Flight | None = None
 
     def post(self, event: talk.Event) -> None:
         """Hand the conversation an event, from anywhere on the loop."""
@@ -104,7 +106,10 @@ class Call:
                 # before anything is built: what is undone first is the leg, then the caller goes on
                 stack.push_async_exit(self._leave_nobody_behind)
                 session = await stack.enter_async_context(
-                    self._board.plane.open(self.call_id, self._on_media, override=self._profile.media)
+                    self._board.plane.open(self.call_id, self._on_media, self._tap(), self._profile.media)
+                )
+                self._flight = stack.enter_context(
+                    self._board.flights.flight(self.call_id, self._state, session.rate)
                 )
                 self._offer = session.offer
                 stack.callback(self._count, session)
@@ -144,6 +149,13 @@ class Call:
         if kind is not None and issubclass(kind, asyncio.CancelledError):
             begun = self._state.phase is not Phase.CONNECTING
             await self._board.hand_back(self._start.channel.id, "stopped" if begun else "draining")
+
+    def _tap(self) -> Tap | None:
+        def tap(caller: bytes, bot: bytes) -> None:
+            if self._flight is not None:
+                self._flight.tap(caller, bot)
+
+        return tap if self._board.flights.wanted else None
 
     async def _watch_caller(self, inbox: Subscription, session: MediaSession) -> None:
         async for event in inbox:
@@ -222,6 +234,8 @@ class Call:
                 self._cause = event.cause
             before = self._state.phase
             self._state, commands = step(self._state, event)
+            if self._flight is not None:
+                self._flight.step(event, self._state, commands)
             if before in INTERRUPTED and self._state.phase not in INTERRUPTED:
                 self._board.metrics.interruptions.labels(_verdict(commands)).inc()
             log.debug(
