@@ -275,6 +275,7 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
                 on_state=lambda state: calls[0].on_link(state),
             )
         )
+        metrics.count_ari(link.counts)
         # inside the link: calls that are cut short still take their legs down and hang up
         group = await stack.enter_async_context(_cancelled_at_exit())
         board = Switchboard(

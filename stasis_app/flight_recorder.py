@@ -178,7 +178,15 @@ class _Files:
             raise
 
     def _forget_old(self) -> None:
-        found = sorted(self._directory.glob("*.flight"), key=lambda path: path.stat().st_mtime)
+        found = sorted(self._directory.glob("*.flight"), key=_age)
         for old in found[: max(0, len(found) - KEPT_CALLS + 1)]:
             old.unlink(missing_ok=True)
             old.with_suffix(".wav").unlink(missing_ok=True)
+
+
+def _age(path: Path) -> float:
+    """0 for one that another process has just removed."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0

@@ -190,3 +190,22 @@ class TestSendingAwayFails:
 async def slow(_: web.Request, act: Act) -> web.StreamResponse:
     await asyncio.sleep(0.5)
     return await act()
+
+
+def test_what_is_no_event_is_counted_where_the_admin_looks(virtual_time: RunVirtual) -> None:
+    """A10: and the talk goes on."""
+
+    async def main() -> None:
+        async with talk(PATIENT) as scene:
+            for text in ("nonsense", "[]", '{"type": "StasisStart"}'):
+                scene.ari.send_text(text)
+            scene.ari.send("ChannelVarset", channel={"id": "9.9"}, variable="A", value="B")
+            scene.ari.caller(CALLER)
+            await scene.ask(QUESTION, "Nineteen dollars.")
+            await scene.until_said("Nineteen dollars.")
+            kinds = ("malformed_events", "duplicate_starts", "connections", "failed_handlers")
+            counted = [await scene.metric("voicebot_ari_total", kind=kind) for kind in kinds]
+            assert counted == [3, 1, 1, 0]
+            assert await calls(scene) == 1
+
+    virtual_time(main())
