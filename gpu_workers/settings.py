@@ -21,7 +21,7 @@ class WorkerSettings(Settings):
     )
     host: str = Field("127.0.0.1", description="Address the worker listens on.")
     port: Port
-    device: str = Field("cpu", description="cpu, cuda:0, cuda:1, ...")
+    device: str = Field("cpu", description="cpu, auto, cuda:0, cuda:1, ... or a card's UUID.")
     threads: int = Field(1, ge=1, le=256, description="CPU threads of this worker's model.")
     api_key: SecretStr | None = Field(
         None, description="Asked of clients; ${NAME} takes it from the environment."
@@ -59,14 +59,30 @@ class TalkMessage(Settings):
 class LlmSettings(WorkerSettings):
     port: Port = 8102
     engine: Literal["auto", "vllm", "llama"] = Field(
-        "auto", description="auto: vllm on cuda, llama on the CPU."
+        "auto", description="auto: vllm on cuda, llama on the CPU and for GGUF models."
     )
     model: str = Field(
         "qwen2.5-1.5b", description="A known name, a GGUF file (llama), or a folder or hub name (vllm)."
     )
+    quantization: Literal["awq", "gptq", "fp8"] | None = Field(
+        None, description="vLLM: how the weights are stored; null: as the model's own config.json says."
+    )
+    kv_cache_dtype: Literal["auto", "fp8"] = Field(
+        "auto", description="vLLM: fp8 halves the memory of a talk, on cards that have it."
+    )
+    prefix_caching: bool = Field(True, description="vLLM: what was read once is not read again.")
+    chunked_prefill: bool = Field(True, description="vLLM: long prompts are read in steps between answers.")
+    memory_share: float | None = Field(
+        None, gt=0, le=1, description="vLLM: part of the card's memory; null: what the plan finds."
+    )
     threads: int = Field(2, ge=1, le=256)
     context_tokens: int = Field(4096, ge=512, description="Longest conversation, prompt and answer together.")
-    parallel: int = Field(4, ge=1, le=256, description="Answers written side by side.")
+    parallel: int = Field(
+        4,
+        ge=1,
+        le=256,
+        description="Answers written side by side; vLLM, if this is not set: one for each call.",
+    )
     extra_args: tuple[str, ...] = Field((), description="More arguments for the vLLM server, as they are.")
     warm_talks: tuple[tuple[TalkMessage, ...], ...] = Field(
         (),

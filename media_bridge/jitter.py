@@ -8,11 +8,13 @@ change of the network and the drift of the sender's clock.
 """
 
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 
+from media_bridge.arrivals import Arrivals
 from media_bridge.jitter_delay import DelayTarget
-from media_bridge.rtp import RtpPacket, sequence_distance, timestamp_distance
+from media_bridge.jitter_gap import Gap, Piece, gap_after, gap_between
+from media_bridge.rtp import NOT_VOICE, RtpPacket, sequence_distance, timestamp_distance
 from media_bridge.settings import JitterSettings
 
 FRAME_MS = 20
@@ -74,16 +76,6 @@ class JitterStats:
     delay_ms: float = 0.0
 
 
-@dataclass(order=True, slots=True)
-class _Piece:
-    """A packet on the timeline of samples, which never wraps."""
-
-    start: int
-    end: int = field(compare=False)
-    sequence: int = field(compare=False)
-    payload: bytes = field(compare=False)
-
-
 class JitterBuffer:
     """One for each call. Raises nothing; memory is bounded whatever arrives."""
 
@@ -93,7 +85,7 @@ class JitterBuffer:
         self._width = bytes_per_sample
         self._frame = clock_rate * FRAME_MS // 1000
         self._delay = DelayTarget(settings)
-        self._pieces: list[_Piece] = []
+        self._pieces: list[Piece] = []
         # RTP timestamp and timeline position of the same sample, None when the next packet sets them
         self._base: tuple[int, int] | None = None
         # nothing from before the base was laid is placed behind it
@@ -101,7 +93,10 @@ class JitterBuffer:
         self._newest: int | None = None
         self._playhead: int | None = None
         self._highest_end = 0
-        self._last_sequence: int | None = None
+        # the latest packet that was played
+        self._last: Piece | None = None
+        self._arrivals = Arrivals()
+        self._source = 0
         self._late_since = 0.0
         self._late_run = 0
         self._missing_run = 0
@@ -112,17 +107,23 @@ class JitterBuffer:
         """Another source follows: what is queued still plays, the new packets are laid behind it."""
         self._base = None
         self._newest = None
-        self._last_sequence = None
+        self._source += 1
+        self._arrivals.restart()
 
     def put(self, packet: RtpPacket, now: float) -> None:
-        """Take a packet that arrived at `now`."""
+        """Take a packet that arrived at `now`. One that holds no sound is no loss: that is all it is here for."""
+        if packet.payload_type in NOT_VOICE:
+            self._arrivals.note(packet.sequence)
+            return
         self.stats.received += 1
         samples = len(packet.payload) // self._width
         if not samples:
+            self._arrivals.note(packet.sequence)
             self.stats.empty += 1
             return
         start = self._locate(packet, now)
         if self._index_of(start) is not None:
+            self._arrivals.note(packet.sequence)
             self.stats.duplicate += 1
             return
         # by its end: a frame can be heard when the packet with its last sample is here, however long packets are
@@ -134,9 +135,14 @@ class JitterBuffer:
         if len(self._pieces) >= _MAX_PACKETS:
             self.stats.overflow += 1
             return
-        piece = _Piece(start, start + samples, packet.sequence, packet.payload)
+        self._arrivals.note(packet.sequence)
+        piece = Piece(start, start + samples, packet.sequence, self._source, packet.payload)
         self._pieces.insert(bisect_left(self._pieces, piece), piece)
         self._highest_end = max(self._highest_end, piece.end)
+
+    def loss(self) -> tuple[int, int, int]:
+        """See Arrivals.loss: packets, so many of which did not come in time, in so many runs."""
+        return self._arrivals.loss()
 
     def take(self, now: float) -> Frame | Lost | Wait:
         """What the 20 ms beginning at `now` shall sound like. Call it once each 20 ms."""
@@ -147,7 +153,8 @@ class JitterBuffer:
         if surplus > self._delay.max_s - self._delay.target_s + _JUMP_MS / 1000:
             playhead = self._drop(playhead, int(surplus * self._rate) // self._frame)
         elif self._ticks % _SLIP_EVERY == 0:
-            if surplus < -_TOO_EARLY_MS / 1000:
+            # in a pause it costs nothing, see _miss
+            if surplus < -_TOO_EARLY_MS / 1000 and self._read(playhead) is not None:
                 return self._insert()
             if surplus > _TOO_LATE_MS / 1000:
                 playhead = self._drop(playhead, 1)
@@ -254,7 +261,7 @@ class JitterBuffer:
         while gone < len(self._pieces) and self._pieces[gone].end <= before:
             gone += 1
         if gone:
-            self._last_sequence = self._pieces[gone - 1].sequence
+            self._last = self._pieces[gone - 1]
             del self._pieces[:gone]
 
     def _insert(self) -> Lost:
@@ -287,34 +294,32 @@ class JitterBuffer:
 
     def _miss(self, playhead: int, surplus: float) -> Frame | Lost | Wait:
         """A sample of this frame is missing: the cheapest moment to gain delay."""
-        gap, after = self._find_gap(playhead)
-        if after is not None and gap is Wait and after.start < playhead + self._frame:
-            return self._begin_talkspurt(after.start, playhead)
+        gap = self._find_gap(playhead)
+        if gap.after is not None and gap.paused and gap.after.start < playhead + self._frame:
+            return self._begin_talkspurt(gap.after.start, playhead)
         if surplus < -_TOO_EARLY_MS / 1000:
             self.stats.inserted += 1
             self._least_delay = None
         else:
             self._advance(playhead)
-        if gap is Wait:
+        if not gap.lost:
             return Wait()
         self._missing_run += 1
-        if after is None and self._missing_run > _LOST_RUN:
+        if gap.after is None and self._missing_run > _LOST_RUN:
             return Wait()
         self.stats.lost += 1
         return Lost()
 
-    def _find_gap(self, playhead: int) -> tuple[type[Lost | Wait], _Piece | None]:
-        """What the first missing sample is, and the packet behind the gap.
-
-        A gap in the timestamps without one in the sequence is silence the sender left out.
-        """
-        at, sequence = playhead, self._last_sequence
+    def _find_gap(self, playhead: int) -> Gap:
+        """What the first missing sample is part of."""
+        at, before = playhead, self._last
         for piece in self._pieces:
             if piece.start > at:
-                silence = sequence is None or sequence_distance(piece.sequence, sequence) == 1
-                return (Wait if silence else Lost), piece
-            at, sequence = max(at, piece.end), piece.sequence
-        return Lost, None
+                return gap_between(self._arrivals, before, piece, at, self._frame)
+            at, before = max(at, piece.end), piece
+        if before is not None and before.source != self._source:
+            before = None
+        return gap_after(self._arrivals, before, at, self._frame)
 
     def _begin_talkspurt(self, start: int, playhead: int) -> Frame | Wait:
         """The playhead goes to the talkspurt's first sample: the silence before it is rounded to frames."""

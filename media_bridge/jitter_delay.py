@@ -1,7 +1,7 @@
 """How long a packet has to be able to wait for the ones before it.
 
 A packet's *transit* is its arrival minus its timestamp. The least of the last seconds is the network at its
-best; what nearly all packets needed beyond that is the target.
+best; what nearly all packets needed beyond that is what the target rises to.
 """
 
 from bisect import bisect_left, insort
@@ -12,6 +12,8 @@ from media_bridge.settings import JitterSettings
 # transits are remembered this long: what the target needs to fall back after a calm
 _WINDOW_S = 5.0
 _MAX_TRANSITS = 1024
+# so many are remembered longer: in a long pause the last few would else be all there is to go by
+_MIN_TRANSITS = 50
 # one packet in so many may come too late
 _ALLOWED_LATE = 150
 # the playhead may be this much too early before it slips
@@ -46,14 +48,20 @@ class DelayTarget:
 
     def aim(self, now: float) -> None:
         """Set the target by what the window needed; without packets it stays."""
-        while self._transits and self._transits[0][0] < now - _WINDOW_S:
+        while len(self._transits) > _MIN_TRANSITS and self._transits[0][0] < now - _WINDOW_S:
             self._forget(self._transits.popleft())
         if not self._transits:
             return
         ordered = self._ordered
         self.best_transit_s = ordered[0]
-        needed = ordered[-1 - len(ordered) // _ALLOWED_LATE] - ordered[0] + _MARGIN_S
-        self.target_s = min(max(needed, self._min_s), self.max_s)
+        by_nearly_all = self._limited(ordered[-1 - len(ordered) // _ALLOWED_LATE] - ordered[0])
+        by_all = self._limited(ordered[-1] - ordered[0])
+        # it rises by what nearly all need and falls when none needs it: with a few late ones every few seconds it would
+        # else go up and down, and each way up costs a concealed frame
+        self.target_s = min(max(self.target_s, by_nearly_all), by_all)
+
+    def _limited(self, needed_s: float) -> float:
+        return min(max(needed_s + _MARGIN_S, self._min_s), self.max_s)
 
     def _forget(self, remembered: tuple[float, float]) -> None:
         del self._ordered[bisect_left(self._ordered, remembered[1])]

@@ -130,6 +130,7 @@ class Pacer:
         self._ticks = 0
         self._skipped = 0
         self._failed = 0
+        self._busy_s = 0.0
         self._timer: asyncio.Handle | None = None
         # ticks whose first step has run, oldest first
         self._begun: deque[list[Due]] = deque()
@@ -169,6 +170,7 @@ class Pacer:
             failed=self._failed,
             max_late_ms=self._max_late_ms,
             late_ms=tuple(self._late_counts),
+            busy_s=self._busy_s,
         )
 
     def _schedule(self) -> None:
@@ -182,6 +184,7 @@ class Pacer:
             self._timer = None if at is None else self._loop.call_at(at, self._wake)
 
     def _wake(self) -> None:
+        woken_at = self._loop.time()
         self._begin()
         dues = self._begun.popleft() if self._begun else []
         for step in range(1, max((len(due.member.steps) for due in dues), default=0)):
@@ -189,6 +192,7 @@ class Pacer:
                 self._run(due, step)
                 if number % _LOOK_EVERY == 0:
                     self._begin()
+        self._busy_s += self._loop.time() - woken_at
         self._schedule()
 
     def _begin(self) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import ipaddress
+import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,6 +16,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from media_bridge.errors import MediaError
 from media_bridge.events import MediaEvent
 from media_bridge.log_gate import LogGate
+from media_bridge.overload import Load, Overload
 from media_bridge.pacer import Pacer
 from media_bridge.session import MediaSession, Tap
 from media_bridge.settings import MediaOverride, MediaSettings, TransportName, medium_of
@@ -26,6 +28,8 @@ from media_bridge.transport_websocket import Websockets
 from media_bridge.vad import Silero, SileroGate
 
 _SWEEP_EVERY_S = 1.0
+
+_log = logging.getLogger(__name__)
 
 
 class MediaPlane:
@@ -67,6 +71,9 @@ class MediaPlane:
                 sockets = AudioSockets(self._settings, address, self._log_gate, clock)
                 self._factories["audiosocket"] = await stack.enter_async_context(sockets)
             self._pacer = await stack.enter_async_context(Pacer())
+            self._overload = Overload()
+            self._load = Load(0.0, 0.0)
+            self._looked = (self._loop.time(), self._pacer.stats())
             self._sweep()
             stack.callback(self._stop_sweeping)
             self._stack = stack.pop_all()
@@ -101,6 +108,16 @@ class MediaPlane:
                 self._pacer.unregister(member)
                 session.close()
 
+    @property
+    def overloaded(self) -> bool:
+        """The calls that run are as many as the process can serve, see Overload."""
+        return self._overload.on
+
+    @property
+    def load(self) -> Load:
+        """Of the media clock in the last second."""
+        return self._load
+
     def pacer_stats(self) -> PacerStats:
         return self._pacer.stats()
 
@@ -118,6 +135,29 @@ class MediaPlane:
     def _sweep(self) -> None:
         self._sweeper = self._loop.call_later(_SWEEP_EVERY_S, self._sweep)
         self._rtp.sweep(self._loop.time())
+        self._look_at_load()
+
+    def _look_at_load(self) -> None:
+        now, stats = self._loop.time(), self._pacer.stats()
+        since, before = self._looked
+        if now - since < _SWEEP_EVERY_S / 2:
+            return
+        self._looked = now, stats
+        skipped = stats.skipped - before.skipped
+        due = stats.ticks - before.ticks + skipped
+        self._load = Load((stats.busy_s - before.busy_s) / (now - since), skipped / max(1, due))
+        if not self._overload.observe(self._load):
+            return
+        if self._overload.on:
+            _log.warning(
+                "media is overloaded (calls: %d): their sound takes %.0f %% of the time and %.0f %% of it was left "
+                "out; no new call is taken until it is less. Lower calls.max_calls, or set calls.processes",
+                stats.calls,
+                100 * self._load.busy,
+                100 * self._load.skipped,
+            )
+        else:
+            _log.info("media has room again (calls: %d)", stats.calls)
 
     def _stop_sweeping(self) -> None:
         self._sweeper.cancel()

@@ -9,6 +9,9 @@ VERSION = 2
 _HEADER = struct.Struct("!BBHII")
 _EXTENSION = struct.Struct("!HH")
 
+NOT_VOICE = frozenset({13, 19, 101})
+"""Comfort noise (RFC 3389; 19 is its old number) and telephone events (RFC 4733): no sound to decode."""
+
 # RTCP types 200 to 204 read as RTP types 72 to 76 with the marker set (RFC 5761 section 4)
 _RTCP_TYPES = range(72, 77)
 

@@ -23,6 +23,7 @@ from media_bridge.events import (
 from media_bridge.heard import Heard
 from media_bridge.pacer import MAX_CATCH_UP, PTIME_S
 from media_bridge.playout import Playout
+from media_bridge.quality_watch import SAMPLE_S, CallQuality, QualityWatch
 from media_bridge.settings import MediaSettings
 from media_bridge.stats import MediaStats
 from media_bridge.transport import Offer, Peer, Transport
@@ -73,6 +74,8 @@ class MediaSession:
         self._timed_out = False
         self._met = False
         self._closed = False
+        self._quality = QualityWatch(transport.offer.medium.codec)
+        self._sample_at = 0.0
         self._skipped = 0
         self._max_late_ms = 0.0
 
@@ -171,6 +174,10 @@ class MediaSession:
             max_late_ms=self._max_late_ms,
         )
 
+    def quality(self) -> CallQuality | None:
+        """How the caller's sound was so far; None when nothing was heard."""
+        return self._quality.result(self._transport.stats())
+
     # --- the tick
 
     def speak(self, due: float, skipped: int) -> None:
@@ -197,6 +204,7 @@ class MediaSession:
             return
         if not self._met and self._transport.last_heard_at is not None:
             self._met = True
+            self._sample_at = due + SAMPLE_S
             self._on_event(CallerHeard(due))
         if skipped:
             self._hear_again(due, skipped)
@@ -205,6 +213,9 @@ class MediaSession:
         self._hear_frame(due, spoken, level)
         if not skipped:
             self._check_timeout(due)
+        if self._met and due >= self._sample_at:
+            self._sample_at = due + SAMPLE_S
+            self._quality.sample(self._transport.stats())
 
     def decide(self, due: float, skipped: int) -> None:
         """Say what the caller does, now that all calls of this tick are heard."""

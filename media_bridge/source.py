@@ -7,15 +7,12 @@ from collections import Counter
 from dataclasses import dataclass
 from enum import Enum
 
-from media_bridge.rtp import RtpPacket, sequence_add, sequence_distance, timestamp_distance
+from media_bridge.rtp import NOT_VOICE, RtpPacket, sequence_add, sequence_distance, timestamp_distance
 
 # RFC 3550 A.1
 MIN_SEQUENTIAL = 2
 MAX_DROPOUT = 3000
 MAX_MISORDER = 100
-
-# comfort noise (RFC 3389; 19 is its old number) and telephone events (RFC 4733): no voice to decode
-NOT_VOICE = frozenset({13, 19, 101})
 
 _SEQUENCES = 1 << 16
 # remembers the newest packet and the MAX_MISORDER before it, one bit each
@@ -86,7 +83,9 @@ class SourceGuard:
 
     @property
     def held(self) -> tuple[tuple[RtpPacket, float], ...]:
-        """After RESTART: the new stream's voice packets so far, the latest included, with their arrivals."""
+        """After RESTART: the new stream's packets so far, the latest included, with their arrivals; not all of them
+        need to be voice.
+        """
         return self._held
 
     @property
@@ -148,9 +147,10 @@ class SourceGuard:
         self._restarts += 1
         self._transit = None
         self._jitter = 0.0
-        self._held = tuple(pair for pair in candidate.held if pair[0].payload_type not in NOT_VOICE)
+        self._held = tuple(candidate.held)
         for packet, at in self._held:
-            self._measure(packet, at)
+            if packet.payload_type not in NOT_VOICE:
+                self._measure(packet, at)
 
     def _expected(self) -> int:
         return 0 if self._ssrc is None else self._highest - self._base_sequence + 1

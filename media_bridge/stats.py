@@ -10,7 +10,7 @@ LATENESS_BUCKETS_MS = (1, 2, 5, 10, 20, 50, 100, 300, 1000)
 @dataclass(frozen=True, slots=True)
 class PacerStats:
     """The grid of the process since it started. `late_ms[i]` counts the ticks up to
-    `LATENESS_BUCKETS_MS[i]` late.
+    `LATENESS_BUCKETS_MS[i]` late. `busy_s`: how long the ticks took, all together.
     """
 
     calls: int
@@ -19,6 +19,7 @@ class PacerStats:
     failed: int
     max_late_ms: float
     late_ms: tuple[int, ...]
+    busy_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,10 @@ class TransportStats:
     `expected`: of the voice packets that the peer numbered, so many, lost ones included (RFC 3550 A.3); RTP only.
     `dropped` counts those that were not heard, by reason. `lost` never came, `late` came after their turn to
     be heard, `concealed` is the number of 20 ms frames made up for either. `jitter_ms` (RFC 3550 A.8), the
-    `delay_ms` that the jitter buffer adds and its `target_ms` are those of now, and of RTP only.
+    `delay_ms` that the jitter buffer adds and its `target_ms` are those of now; the first and the last of RTP only.
+
+    Of `due` parts of the caller's sound, `missed` never came or came too late, in `missed_runs` runs. Parts are packets
+    where they are numbered and frames of 20 ms where they are not.
     """
 
     packets_in: int = 0
@@ -49,6 +53,9 @@ class TransportStats:
     late: int = 0
     duplicates: int = 0
     concealed: int = 0
+    due: int = 0
+    missed: int = 0
+    missed_runs: int = 0
     jitter_ms: float = 0.0
     delay_ms: float = 0.0
     target_ms: float = 0.0

@@ -29,6 +29,12 @@ class StreamStats:
     received: int = 0
     empty: int = 0
     lost: int = 0
+    # played, and how many runs the lost ones came in; those of a run that no sound followed are not in either
+    played: int = 0
+    missed: int = 0
+    missed_runs: int = 0
+    # what waits now
+    delay_ms: int = 0
     # left out one by one, and all at once
     dropped: int = 0
     overflow: int = 0
@@ -75,11 +81,16 @@ class StreamBuffer:
         self._running = True
         if not self._frames:
             return self._miss()
-        self._missing_run = 0
+        if self._missing_run:
+            self.stats.missed += self._missing_run
+            self.stats.missed_runs += 1
+            self._missing_run = 0
+        self.stats.played += 1
         self._slip()
         frame = Frame(bytes(self._waiting[: self._frame_bytes]))
         self._forget(1)
         self._spares.append(self._frames)
+        self.stats.delay_ms = self._frames * FRAME_MS
         return frame
 
     @property

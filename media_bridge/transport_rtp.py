@@ -21,7 +21,8 @@ from media_bridge.udp import RtpSocket
 
 # RTP's clock ticks 8000 times a second for every codec here
 _CLOCK_STEP = 160
-_SIGNS_OF_LIFE = frozenset({Verdict.ACCEPT, Verdict.RESTART, Verdict.NOT_VOICE})
+_OF_THE_STREAM = frozenset({Verdict.ACCEPT, Verdict.NOT_VOICE})
+_SIGNS_OF_LIFE = _OF_THE_STREAM | {Verdict.RESTART}
 _NOT_HEARD = {Verdict.NOT_VOICE: "not_voice", Verdict.UNKNOWN_TYPE: "unknown_type"}
 
 
@@ -90,6 +91,7 @@ class RtpTransport:
 
     def stats(self) -> TransportStats:
         sock, source, jitter = self._sock, self._guard.stats, self._jitter.stats
+        due, missed, missed_runs = self._jitter.loss()
         dropped = Counter(sock.dropped)
         for verdict, why in _NOT_HEARD.items():
             dropped[why] += source.verdicts.get(verdict, 0)
@@ -103,6 +105,9 @@ class RtpTransport:
             late=jitter.late,
             duplicates=source.verdicts.get(Verdict.DUPLICATE, 0) + jitter.duplicate,
             concealed=self._concealed,
+            due=due,
+            missed=missed,
+            missed_runs=missed_runs,
             jitter_ms=source.jitter_ms,
             delay_ms=jitter.delay_ms,
             target_ms=jitter.target_ms,
@@ -115,12 +120,12 @@ class RtpTransport:
         verdict = self._guard.accept(packet, arrived)
         if verdict in _SIGNS_OF_LIFE:
             self.last_heard_at = arrived
-        if verdict is Verdict.ACCEPT:
-            self._jitter.put(packet, arrived)
-        elif verdict is Verdict.RESTART:
+        if verdict is Verdict.RESTART:
             self._jitter.restart()
             for held, held_at in self._guard.held:
                 self._jitter.put(held, held_at)
+        elif verdict in _OF_THE_STREAM:
+            self._jitter.put(packet, arrived)
 
 
 class RtpTransports:

@@ -265,6 +265,10 @@ class WebsocketTransport:
             packets_in=stream.received,
             packets_out=self._packets_out,
             concealed=stream.lost,
+            due=stream.played + stream.missed,
+            missed=stream.missed,
+            missed_runs=stream.missed_runs,
+            delay_ms=stream.delay_ms,
             dropped=dict(dropped),
             send_errors=self._send_errors,
         )

@@ -24,6 +24,8 @@ Address = tuple[str, int]
 _DATAGRAM_BYTES = 2048
 # in one tick: a flood of 20,000 packets a second brings 400
 _MAX_DATAGRAMS = 512
+# so many in one tick are no Asterisk behind an address translation, of which the log has to tell
+_FLOOD_DATAGRAMS = 32
 
 # SO_TIMESTAMPNS of Linux, which the socket module does not name; its message is a struct timespec
 _SO_TIMESTAMPNS = 35
@@ -50,8 +52,9 @@ class RtpSocket:
     """Sends and receives the packets of one call on a bound, non-blocking socket that its owner closes.
 
     Nothing is accepted before `set_peer`, and then only what comes from exactly that address and port. Once
-    the peer has been heard the socket is connected: from then on the kernel turns strangers away, and a
-    flood of theirs cannot fill our receive buffer. Errors of the network are counted, never raised.
+    the peer has been heard, or strangers flood us, the socket is connected: from then on the kernel turns
+    strangers away, they cost us nothing and cannot fill our receive buffer. Errors of the network are
+    counted, never raised.
     """
 
     def __init__(
@@ -96,6 +99,7 @@ class RtpSocket:
     def receive(self) -> list[tuple[RtpPacket, float]]:
         """The packets that came from the peer since the last call, each with the instant it arrived."""
         packets: list[tuple[RtpPacket, float]] = []
+        strangers = 0
         for _ in range(_MAX_DATAGRAMS):
             try:
                 data, ancillary, _flags, source = self._sock.recvmsg(_DATAGRAM_BYTES, _ANCILLARY_BYTES)
@@ -109,6 +113,7 @@ class RtpSocket:
                     self._warn("cannot receive from %s: %s", self._peer, error.strerror)
                 continue
             if source[:2] != self._peer:
+                strangers += 1
                 self._drop_stranger(source)
                 continue
             try:
@@ -118,10 +123,9 @@ class RtpSocket:
                 self._warn("dropped a datagram from %s: %s", self._peer, error)
                 continue
             packets.append((packet, self._arrival(ancillary)))
-        if packets:
-            self.packets_in += len(packets)
-            if not self._connected:
-                self._connect()
+        self.packets_in += len(packets)
+        if not self._connected and self._peer and (packets or strangers >= _FLOOD_DATAGRAMS):
+            self._connect()
         return packets
 
     def send(self, payload: bytes, samples: int, *, left_out: int = 0, marker: bool = False) -> None:

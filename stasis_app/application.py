@@ -90,6 +90,8 @@ class Application:
             self._refuse(channel_id, "unknown_profile")
         elif not self._board.phrases.knows(profile):
             self._refuse(channel_id, "not_ready")
+        elif self._board.plane.overloaded:
+            self._refuse(channel_id, "overloaded")
         elif reason := self._no_place(call_id, profile):
             self._refuse(channel_id, reason)
         else:
@@ -157,6 +159,7 @@ class Application:
             parts[name] = "" if health and health.ready else (health.detail if health else "not asked yet")
         known = all(map(self._board.phrases.knows, self._setup.profiles.values()))
         parts["phrases"] = "" if known else "greetings and apologies are not made yet"
+        parts["media"] = "overloaded: no new calls" if self._board.plane.overloaded else ""
         parts["calls"] = "draining" if self._admission.closed else ""
         places = min(limit for limit in self._limits().values() if limit is not None)
         return Readiness(parts=parts, calls=len(self._calls), max_calls=places)
@@ -179,13 +182,16 @@ class Application:
             await asyncio.sleep(_HEALTH_EVERY_S)
 
     async def watch_lag(self) -> None:
-        """Keep the longest lateness of the loop over the last 5 s as a metric (fault A17)."""
+        """Keep the longest lateness of the loop over the last 5 s, and the load of media, as metrics (fault A17)."""
+        metrics, plane = self._board.metrics, self._board.plane
         lags = [0.0] * _LAG_WINDOW
         while True:
             due = time.monotonic() + _LAG_EVERY_S
             await asyncio.sleep(_LAG_EVERY_S)
             lags = [*lags[1:], time.monotonic() - due]
-            self._board.metrics.loop_lag.set(max(lags))
+            metrics.loop_lag.set(max(lags))
+            metrics.media_busy.set(plane.load.busy)
+            metrics.media_overloaded.set(plane.overloaded)
 
     # --- the end ---
 

@@ -387,7 +387,7 @@ class Call:
             self._board.link.hub.abandon(self._start.channel.id)
 
     def _count(self, session: MediaSession) -> None:
-        self.sound = Sound.of(session.offer.medium.transport, session.stats())
+        self.sound = Sound(session.offer.medium.transport, session.stats(), session.quality())
         self._board.metrics.observe_sound(self.sound)
 
 

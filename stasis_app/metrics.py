@@ -97,6 +97,12 @@ class Metrics:
             buckets=_MOS,
             registry=registry,
         )
+        self.worst_mos = Histogram(
+            "voicebot_call_worst_mos",
+            "The same for the worst 10 s of each call.",
+            buckets=_MOS,
+            registry=registry,
+        )
         self.loss = Histogram(
             "voicebot_call_loss_ratio",
             "Share of a caller's sound that never came or came too late, one value a call.",
@@ -105,7 +111,7 @@ class Metrics:
         )
         self.jitter = Histogram(
             "voicebot_call_jitter_seconds",
-            "Interarrival jitter (RFC 3550 A.8) when the call ended, one value for each call over RTP.",
+            "Mean interarrival jitter (RFC 3550 A.8), one value for each call over RTP.",
             buckets=_JITTER_SECONDS,
             registry=registry,
         )
@@ -114,6 +120,16 @@ class Metrics:
         )
         self.loop_lag = Gauge(
             "voicebot_loop_lag_seconds", "Longest the event loop was late in the last 5 s.", registry=registry
+        )
+        self.media_busy = Gauge(
+            "voicebot_media_busy_ratio",
+            "Share of the last second that the sound of all calls took.",
+            registry=registry,
+        )
+        self.media_overloaded = Gauge(
+            "voicebot_media_overloaded",
+            "1 while new calls are refused because the running ones take all the time there is.",
+            registry=registry,
         )
         self.defects = Counter(
             "voicebot_defects",
@@ -138,10 +154,11 @@ class Metrics:
             self.rtp_dropped.labels(why).inc(count)
         if sound.quality is None:
             return
-        self.mos.observe(sound.quality.mos)
-        self.loss.observe(sound.quality.loss)
+        self.mos.observe(sound.quality.whole.mos)
+        self.worst_mos.observe(sound.quality.worst.mos)
+        self.loss.observe(sound.quality.whole.loss)
         if sound.transport == "rtp":
-            self.jitter.observe(sound.stats.jitter_ms / 1000)
+            self.jitter.observe(sound.quality.jitter_ms / 1000)
 
 
 class _AriCollector(Collector):

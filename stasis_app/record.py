@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from media_bridge.quality import Quality, quality
+from media_bridge.quality_watch import CallQuality
 from media_bridge.settings import TransportName
 from media_bridge.stats import MediaStats
 
@@ -13,11 +13,7 @@ class Sound:
 
     transport: TransportName
     stats: MediaStats
-    quality: Quality | None
-
-    @classmethod
-    def of(cls, transport: TransportName, stats: MediaStats) -> "Sound":
-        return cls(transport, stats, quality(stats, transport))
+    quality: CallQuality | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +32,12 @@ class CallRecord:
         stats, rated = self.sound.stats, self.sound.quality
         if rated is None:
             return f"{said}; nothing was heard of the caller"
+        whole, worst = rated.whole, rated.worst
         return (
-            f"{said}; heard {stats.packets_in} packets, loss {100 * rated.loss:.2f} % ({stats.lost} lost, {stats.late}"
-            f" late, {stats.concealed} frames concealed), jitter {stats.jitter_ms:.1f} ms, delay"
-            f" {rated.delay_ms:.0f} ms, MOS {rated.mos:.2f}; {stats.underruns} underruns of the bot's voice"
+            f"{said}; heard {stats.packets_in} packets, loss {100 * whole.loss:.2f} % ({stats.lost} lost, {stats.late}"
+            f" late, {stats.concealed} frames concealed), jitter {rated.jitter_ms:.1f} ms, delay"
+            f" {whole.delay_ms:.0f} ms, MOS {whole.mos:.2f} ({worst.mos:.2f} in the worst 10 s);"
+            f" {stats.underruns} underruns of the bot's voice"
         )
 
     def fields(self) -> dict[str, object]:
@@ -60,13 +58,18 @@ class CallRecord:
             "late": stats.late,
             "concealed": stats.concealed,
             "underruns": stats.underruns,
-            "jitter_ms": round(stats.jitter_ms, 1),
         }
         if rated is not None:
+            whole, worst = rated.whole, rated.worst
             found |= {
-                "loss_percent": round(100 * rated.loss, 2),
-                "delay_ms": round(rated.delay_ms),
-                "rating": round(rated.rating, 1),
-                "mos": round(rated.mos, 2),
+                "jitter_ms": round(rated.jitter_ms, 1),
+                "most_jitter_ms": round(rated.most_jitter_ms, 1),
+                "loss_percent": round(100 * whole.loss, 2),
+                "burst_ratio": round(whole.burst_ratio, 2),
+                "delay_ms": round(whole.delay_ms),
+                "rating": round(whole.rating, 1),
+                "mos": round(whole.mos, 2),
+                "worst_loss_percent": round(100 * worst.loss, 2),
+                "worst_mos": round(worst.mos, 2),
             }
         return found

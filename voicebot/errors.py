@@ -22,6 +22,12 @@ class UsageError(VoicebotError):
     exit_code = 2
 
 
+class PlanError(VoicebotError):
+    """The models do not fit the devices; the message has the sums and what would mend it."""
+
+    exit_code = 2
+
+
 class PortTakenError(VoicebotError):
     """A port we need is in use by somebody else."""
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import secrets
-import sys
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from gpu_workers.client import worker_session
+from gpu_workers.devices.plan import Plan
 from voicebot import health
 from voicebot.addresses import sip_address, web_url
 from voicebot.asterisk import AsteriskProcess, find_or_fetch
@@ -21,16 +21,16 @@ from voicebot.errors import PartError
 from voicebot.fetch_child import fetch_missing
 from voicebot.health import State
 from voicebot.keep_asterisk import kept_asterisk
+from voicebot.planning import plan_of
 from voicebot.ports import listeners, refuse_taken
 from voicebot.run_folder import run_folder
-from voicebot.supervise import Child, Part, Say, supervised
+from voicebot.start_workers import START_S, started_workers
+from voicebot.supervise import Part, Say, supervised
 from voicebot.table import table
 
-_NICE = {"stt": 5, "tts": 5, "llm": 10}  # the call process comes first: it keeps the clock of the sound
 _POLL_S = 0.25
 _WATCH_S = 2.0
 _SAY_EVERY_S = 10.0
-_START_S = 900.0  # a large model on a slow disk
 _ELSEWHERE_S = 10.0  # how long to wait for what runs elsewhere
 
 
@@ -41,6 +41,7 @@ class System:
     config: Config
     asterisk: str
     log_directory: Path
+    plan: Plan
     parts: dict[str, Part] = field(default_factory=dict)
     states: dict[str, State] = field(default_factory=dict)
 
@@ -82,7 +83,8 @@ class System:
         rows = [ours if asterisk.start else theirs]
         for name, worker in worker_parts(self.config).items():
             state = self.states[name]
-            device = state.device if state.device != "-" else worker.device if worker.start else "-"
+            placed = self.plan.of(name)
+            device = placed.label if placed else state.device
             rows.append((name, device, worker.base_url, _described(state)))
         rows += [
             (name, "cpu", web_url(share), _described(self.states[name]))
@@ -119,7 +121,10 @@ async def running(
     `hurry`, once set, cuts waiting for a clean end short. `transcript`: where the call process writes what was said.
     Raises VoicebotError, alone or inside an exception group.
     """
+    plan = plan_of(config)
     refuse_taken(listeners(config))
+    for warning in plan.warnings:
+        say(f"Warning: {warning}.")
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(run_folder())
         copy = folder / "voicebot.yaml"
@@ -127,16 +132,12 @@ async def running(
         copy.write_text(text, encoding="utf-8")
         await fetch_missing(copy, say)
         password = config.ari.password or SecretStr(secrets.token_urlsafe(24))
-        system = System(config, "", config.log.directory)
+        system = System(config, "", config.log.directory, plan)
         _set_old_logs_aside(system.log_directory)
         if config.asterisk.start:
             system.asterisk = await stack.enter_async_context(_asterisk(config, password, say))
-        workers = [
-            _worker(name, copy, system.log_directory)
-            for name, part in worker_parts(config).items()
-            if part.start
-        ]
-        for part in await stack.enter_async_context(supervised(workers, say, hurry)):
+        workers = started_workers(config, plan, copy, say, hurry)
+        for part in await stack.enter_async_context(workers):
             system.parts[part.child.name] = part
         with_password = config.model_copy(
             update={"ari": config.ari.model_copy(update={"password": password})}
@@ -174,11 +175,6 @@ async def _asterisk(config: Config, password: SecretStr, say: Say) -> AsyncItera
         yield install.version
 
 
-def _worker(name: str, config_file: Path, log_directory: Path) -> Child:
-    command = (sys.executable, "-m", "voicebot", "worker", name, "-c", str(config_file))
-    return Child(name, command, log_directory / f"{name}.log", nice=_NICE[name])
-
-
 def _set_old_logs_aside(directory: Path) -> None:
     """Each run writes new files; those of the run before are kept as NAME.log.old."""
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -209,9 +205,9 @@ async def _until_ready(system: System, say: Say) -> None:
         if elsewhere and now - here_since > _ELSEWHERE_S:
             return
         why = "; ".join(f"{name}: {state.why}" for name, state in waiting.items())
-        if now - began > _START_S:
+        if now - began > START_S:
             raise PartError(
-                f"not ready after {_START_S:.0f} s: {why}. See the logs in {system.log_directory}."
+                f"not ready after {START_S:.0f} s: {why}. See the logs in {system.log_directory}."
             )
         if now >= next_word:
             say(f"waiting for {why}")

@@ -1,20 +1,33 @@
 """`voicebot worker`: one model worker in this process."""
 
+import logging
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from gpu_workers.settings import LlmSettings, TalkMessage, WorkerSettings
 from stasis_app.history import History
 from voicebot import logs
 from voicebot.config import Config, cache_dir, worker_parts
+from voicebot.planning import card_environment, plan_of_one, planned, read_plan
+
+log = logging.getLogger(__name__)
 
 
-def run_worker(kind: str, config: Config) -> int:
-    """Serve until SIGTERM or Ctrl-C. Raises GpuWorkersError when the model cannot be had or the port is in use."""
+def run_worker(kind: str, config: Config, plan_file: Path | None = None) -> int:
+    """Serve until SIGTERM or Ctrl-C.
+
+    `plan_file`: the plan to obey; without one, one is made for this worker alone. Raises PlanError when it is refused,
+    GpuWorkersError when the model cannot be had or the port is in use.
+    """
+    plan = read_plan(plan_file) if plan_file else plan_of_one(config, kind)
+    config = planned(config, plan, kind)
     settings = worker_parts(config)[kind]
     # before the libraries are loaded: they read it once
-    os.environ.update(environment(settings))
+    os.environ.update({**environment(settings), **card_environment(plan, kind)})
     logs.configure(config.log)
+    for warning in () if plan_file else plan.warnings:  # who made the plan has told them
+        log.warning("%s", warning)
     match kind:
         case "stt":
             from gpu_workers.stt import serve as serve_stt
@@ -23,7 +36,7 @@ def run_worker(kind: str, config: Config) -> int:
         case "llm":
             from gpu_workers.llm import serve as serve_llm
 
-            serve_llm(warmed(config), cache_dir(config))
+            serve_llm(warmed(config), cache_dir(config), plan.llm)
         case _:
             from gpu_workers.tts import serve as serve_tts
 
@@ -46,15 +59,9 @@ def warmed(config: Config) -> LlmSettings:
 
 
 def environment(settings: WorkerSettings) -> Mapping[str, str]:
-    """What pins a process to its device and its share of the cores.
-
-    The process sees only its own card, so that no library puts its working memory on another worker's.
-    """
+    """What keeps a process to its share of the cores."""
     threads = str(settings.threads)
-    card = settings.device.removeprefix("cuda:") if settings.device.startswith("cuda:") else ""
     return {
-        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # the numbers of nvidia-smi
-        "CUDA_VISIBLE_DEVICES": "0" if settings.device == "cuda" else card,
         "OMP_NUM_THREADS": threads,
         "OPENBLAS_NUM_THREADS": threads,
         "MKL_NUM_THREADS": threads,

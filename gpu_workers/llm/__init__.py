@@ -5,17 +5,23 @@ fields; their /metrics is theirs (llama.cpp asks the API key for it).
 """
 
 from pathlib import Path
+from typing import Literal
 
+from gpu_workers.devices.plan import LlmPlacement
 from gpu_workers.errors import ModelError
+from gpu_workers.models import MODELS
 from gpu_workers.settings import LlmSettings
 
 
-def serve(settings: LlmSettings, cache_dir: Path) -> None:
-    """Runs the worker until SIGTERM. Raises ModelError when its port is taken or its model cannot be had."""
+def serve(settings: LlmSettings, cache_dir: Path, placement: LlmPlacement | None = None) -> None:
+    """Runs the worker until SIGTERM. Raises ModelError when its port is taken or its model cannot be had.
+
+    `placement`: what the plan decided, for vLLM; without one the settings decide.
+    """
     if engine_of(settings) == "vllm":
         from gpu_workers.llm.vllm import run as run_vllm
 
-        run_vllm(settings)
+        run_vllm(settings, placement)
         return
     try:
         from gpu_workers.llm.llama import run as run_llama
@@ -24,8 +30,11 @@ def serve(settings: LlmSettings, cache_dir: Path) -> None:
     run_llama(settings, cache_dir)
 
 
-def engine_of(settings: LlmSettings) -> str:
-    """ "vllm" or "llama"; auto chooses by the device."""
+def engine_of(settings: LlmSettings) -> Literal["vllm", "llama"]:
+    """ "vllm" or "llama"; auto chooses by the device, and where that is auto too, by the model."""
     if settings.engine != "auto":
         return settings.engine
-    return "vllm" if settings.device.startswith("cuda") else "llama"
+    if settings.device == "auto":
+        gguf = settings.model in MODELS or settings.model.lower().endswith(".gguf")
+        return "llama" if gguf else "vllm"
+    return "llama" if settings.device == "cpu" else "vllm"

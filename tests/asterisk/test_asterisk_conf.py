@@ -178,7 +178,7 @@ class TestBot:
         assert start["args"] == ["profile=default"]
         assert start["channel"]["caller"] == {"name": "Eve SHELLid", "number": "+49301234"}
 
-    @pytest.mark.parametrize(("reason", "cause"), [("full", 17), ("draining", 41)])
+    @pytest.mark.parametrize(("reason", "cause"), [("full", 17), ("overloaded", 17), ("draining", 41)])
     async def test_a_call_given_back_hears_why(
         self, asterisk: AsteriskProcess, reason: str, cause: int
     ) -> None:

@@ -14,7 +14,15 @@ import pytest_asyncio
 from tests.support.media_call import silence, tone
 from tests.support.media_scene import CLEAN, Line, stage
 from tests.support.relay import Impairment
-from tests.support.rtp_rewrite import AmongOthers, Dressed, NumberedFrom, Repacketised, SilenceSuppressed
+from tests.support.rtp_rewrite import (
+    AmongOthers,
+    ComfortNoise,
+    Dressed,
+    KeysInSilence,
+    NumberedFrom,
+    Repacketised,
+    SilenceSuppressed,
+)
 from tests.support.tones import tone_energy, tone_levels
 from voicebot.asterisk import AsteriskProcess
 
@@ -50,6 +58,8 @@ def networks() -> dict[str, Impairment]:
         "30 ms packets": Impairment(rewrite=Repacketised(240)),
         "40 ms packets": Impairment(rewrite=Repacketised(320)),
         "silence suppressed": Impairment(rewrite=SilenceSuppressed()),
+        "comfort noise": Impairment(rewrite=ComfortNoise(5)),
+        "keys in silence": Impairment(rewrite=KeysInSilence()),
     }
 
 

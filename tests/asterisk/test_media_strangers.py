@@ -28,8 +28,7 @@ from voicebot.asterisk import AsteriskProcess
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
 
 CALLERS_HZ = 700
-# what two slow cores carry beside everything else; by hand it is 20,000 for 9 s
-FLOOD_RATE, FLOOD_S = 4000, 3.0
+FLOOD_RATE, FLOOD_S = 20_000, 3.0
 NOTHING = Impairment(loss=1.0)
 
 

@@ -159,7 +159,8 @@ async def test_after_a_flush_nothing_is_heard_and_what_was_is_known(
         got = numbers(call.phone)
         await asyncio.sleep(0.2)
         assert numbers(call.phone) == got
-        assert abs(heard - len(got)) <= 1
+        # exact where what is sent is heard; a websocket's queue is played by Asterisk's clock (docs/decisions/0004)
+        assert abs(heard - len(got)) <= (1 if transport == "websocket" else 0)
         # the next turn is heard without delay, and nothing of the old one in it
         await call.say(2, numbered(30))
         await asyncio.sleep(1.0)

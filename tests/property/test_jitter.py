@@ -9,6 +9,7 @@ from media_bridge.jitter import Frame, JitterBuffer, Lost, Wait
 from media_bridge.rtp import RtpPacket
 from media_bridge.settings import JitterSettings
 from tests.support.network import hear, packet
+from tests.support.pauses import Sender, voices
 
 PACKETS = 200
 
@@ -89,3 +90,39 @@ def test_any_packets_at_all_are_survived(stream: list[tuple[int, int, bytes, int
         now += 0.02
         heard = buffer.take(now)
     assert isinstance(heard, Frame)
+
+
+# (frames of sound, frames of pause, what is sent in it, every how many frames again)
+spurts = st.tuples(
+    st.integers(1, 30),
+    st.integers(4, 120),
+    st.sampled_from(["nothing", "comfort noise", "key"]),
+    st.sampled_from([0, 1, 5]),
+)
+
+
+@given(st.lists(spurts, min_size=1, max_size=6), st.integers(0, 19), st.integers(0, 60), st.data())
+def test_no_sound_is_lost_over_pauses_of_any_kind(
+    talk: list[tuple[int, int, str, int]], phase_ms: int, late_ms: int, data: st.DataObject
+) -> None:
+    sender = Sender()
+    sender.voice(50)
+    for sound, pause, kind, every in talk:
+        if kind == "key":
+            sender.key(pause)
+        elif kind == "comfort noise":
+            sender.comfort_noise(pause, every)
+        else:
+            sender.nothing(pause)
+        sender.voice(sound)
+    late = data.draw(st.sets(st.integers(0, len(sender.sent) - 1), max_size=10))
+    arrivals = [
+        (at + (late_ms / 1000 if n in late else 0), packet) for n, (at, packet) in enumerate(sender.sent)
+    ]
+    # a buffer that is long enough for all of it from the start
+    settings = JitterSettings(min_ms=100)
+    hearing = hear(arrivals, sender.at + 0.3, settings, phase_s=phase_ms / 1000)
+    assert [number for _, number in hearing.numbers()] == voices(sender.sent)
+    # where nothing tells of the pause its first frames fade; nothing else is made up
+    unannounced = sum(kind == "nothing" for _, _, kind, _ in talk)
+    assert hearing.shape.rstrip("LW").count("L") <= 5 * unannounced

@@ -76,8 +76,8 @@ class FakeAri:
     joined: list[tuple[str, str]] = field(default_factory=list)
     """(bridge, channel) of every addChannel that worked."""
     causes: dict[str, str] = field(default_factory=dict)
-    variables: dict[tuple[str, str], str] = field(default_factory=dict)
-    """By channel and name."""
+    variables: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    """What was set on each channel."""
     sockets: list[web.WebSocketResponse] = field(default_factory=list)
     port: int = 0
     peer_port: int = PEER_PORT
@@ -203,7 +203,7 @@ class FakeAri:
             ("DELETE", "/channels/{id}", "hangup", self._hangup),
             ("POST", "/channels/{id}/answer", "answer", self._answer),
             ("POST", "/channels/{id}/continue", "continue", self._continue),
-            ("POST", "/channels/{id}/variable", "set_variable", self._set_variable),
+            ("POST", "/channels/{id}/variable", "variable", self._variable),
             ("POST", "/channels/{id}/{verb:ring|play/.*}", "other", self._other),
             ("POST", "/bridges/{id}", "create_bridge", self._create_bridge),
             ("DELETE", "/bridges/{id}", "delete_bridge", self._delete_bridge),
@@ -275,10 +275,12 @@ class FakeAri:
     async def _continue(self, request: web.Request) -> web.StreamResponse:
         return self._with_channel(request.match_info["id"], lambda channel: self.end(channel.id))
 
-    async def _set_variable(self, request: web.Request) -> web.StreamResponse:
-        channel_id, said = request.match_info["id"], await request.json()
-        variable = (channel_id, said["variable"])
-        return self._with_channel(channel_id, lambda _: self.variables.__setitem__(variable, said["value"]))
+    async def _variable(self, request: web.Request) -> web.StreamResponse:
+        said = await request.json()
+        return self._with_channel(
+            request.match_info["id"],
+            lambda channel: self.variables[channel.id].update({said["variable"]: said["value"]}),
+        )
 
     async def _other(self, request: web.Request) -> web.StreamResponse:
         return self._with_channel(request.match_info["id"], lambda _: None)

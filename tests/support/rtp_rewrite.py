@@ -14,6 +14,11 @@ ULAW = CODECS["ulaw"]
 _QUIET = 200
 
 
+def is_quiet(packet: RtpPacket) -> bool:
+    pcm = np.frombuffer(ULAW.decode(packet.payload), "<i2").astype(int)
+    return bool(np.abs(pcm).max(initial=0) < _QUIET)
+
+
 class Dressed:
     """Every packet has CSRCs, a header extension and padding (RFC 3550 sections 5.1 and 5.3.1)."""
 
@@ -89,11 +94,60 @@ class SilenceSuppressed:
 
     def __call__(self, datagram: bytes) -> list[bytes]:
         packet = parse(datagram)
-        loudest = np.abs(np.frombuffer(ULAW.decode(packet.payload), "<i2").astype(int)).max(initial=0)
-        if loudest < _QUIET:
+        if is_quiet(packet):
             self.left_out += 1
             return []
         return [build(replace(packet, sequence=sequence_add(packet.sequence, -self.left_out)))]
+
+
+class ComfortNoise:
+    """While the sender is quiet comfort noise comes instead: at once, and again each `every` frames (RFC 3389)."""
+
+    def __init__(self, every: int) -> None:
+        self._every = every
+        self._quiet = 0
+        self._left_out = 0
+
+    def __call__(self, datagram: bytes) -> list[bytes]:
+        packet = parse(datagram)
+        self._quiet = self._quiet + 1 if is_quiet(packet) else 0
+        if self._quiet and (self._quiet - 1) % self._every:
+            self._left_out += 1
+            return []
+        packet = replace(packet, sequence=sequence_add(packet.sequence, -self._left_out))
+        return [build(replace(packet, payload_type=13, payload=b"\x40") if self._quiet else packet)]
+
+
+class KeysInSilence:
+    """The caller holds a key while they say nothing: one timestamp for all of it, its end three times (RFC 4733)."""
+
+    def __init__(self) -> None:
+        self._began: int | None = None
+        self._frames = 0
+        self._more = 0
+
+    def __call__(self, datagram: bytes) -> list[bytes]:
+        packet = parse(datagram)
+        if is_quiet(packet):
+            self._began = packet.timestamp if self._began is None else self._began
+            self._frames += 1
+            return [self._event(packet, is_end=False)]
+        if self._began is None:
+            return [self._numbered(packet)]
+        ends = []
+        for _ in range(3):
+            ends.append(self._event(packet, is_end=True))
+            self._more += 1
+        self._began, self._frames = None, 0
+        return [*ends, self._numbered(packet)]
+
+    def _event(self, packet: RtpPacket, *, is_end: bool) -> bytes:
+        payload = struct.pack("!BBH", 5, 0x8A if is_end else 0x0A, min(160 * self._frames, 0xFFFF))
+        assert self._began is not None
+        return self._numbered(replace(packet, payload_type=101, timestamp=self._began, payload=payload))
+
+    def _numbered(self, packet: RtpPacket) -> bytes:
+        return build(replace(packet, sequence=sequence_add(packet.sequence, self._more)))
 
 
 class NumberedFrom:

@@ -16,7 +16,7 @@ from voicebot.cli import commands, main
 from voicebot.errors import ConfigError, PartError, PortTakenError
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ["up", "demo", "run", "worker", "call", "fetch", "check-config", "version"]
+COMMANDS = ["up", "demo", "run", "worker", "plan", "call", "fetch", "check-config", "version"]
 
 
 def voicebot(*arguments: str) -> "subprocess.CompletedProcess[str]":

@@ -235,7 +235,7 @@ class TestBlankTexts:
             ("profiles: {default: {prompt: x, phrases: {apology: ''}}}", "default.phrases.apology: is empty"),
             ("workers: {tts: {voice: ' '}}", "workers.tts.voice: has nothing but spaces"),
             ("workers: {stt: {model: ''}}", "workers.stt.model: is empty"),
-            ("workers: {llm: {extra_args: ['a', '']}}", "workers.llm.extra_args[1]: is empty"),
+            ("workers: {llm: {engine: vllm, extra_args: ['a', '']}}", "workers.llm.extra_args[1]: is empty"),
             ("workers: {llm: {api_key: ''}}", "workers.llm.api_key: is empty"),
             ("ari: {password: ''}", "ari.password: is empty: write it, or take it out (Its password"),
             ("ari: {username: ''}", "ari.username: is empty"),
@@ -345,7 +345,7 @@ class TestKeysThatMustAgree:
             ("asterisk: {start: false}", "ari.password: is missing"),
             (
                 "workers: {llm: {device: gpu1}}",
-                "workers.llm.device: must be cpu, cuda:0, cuda:1, ..., is `gpu1`",
+                "workers.llm.device: must be cpu, auto, cuda:0, cuda:1, ... or a card's UUID, is `gpu1`",
             ),
             ("ari: {app: bot2}", "ari.app: must stay voicebot"),
             ("profiles: {sales: {prompt: x}}", "profiles: has no `default`"),
@@ -401,6 +401,14 @@ class TestKeysThatMustAgree:
                 "profiles: {default: {prompt: x, max_tokens: 512}}\nworkers: {llm: {context_tokens: 512}}",
                 "profiles.default.max_tokens: leaves no room for the prompt: 512 is not less than"
                 " workers.llm.context_tokens 512",
+            ),
+            (
+                "workers: {llm: {extra_args: ['--quantization', awq]}}",
+                "workers.llm.extra_args: are for vLLM, and this model runs on llama",
+            ),
+            (
+                "workers: {llm: {device: 'cuda:0', model: a/b, warm_talks: [[{role: user, content: x}]]}}",
+                "workers.llm.warm_talks: are for llama, and this model runs on vLLM",
             ),
             ("calls: {max_call_s: 3600}", "calls.max_call_s: must be less than 3600, when the dialplan"),
         ],

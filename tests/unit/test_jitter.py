@@ -7,9 +7,10 @@ from random import Random
 import pytest
 
 from media_bridge.jitter import Frame, JitterBuffer, Lost, Wait
-from media_bridge.rtp import RtpPacket
+from media_bridge.rtp import RtpPacket, build, parse
 from media_bridge.settings import JitterSettings
 from tests.support.network import Hearing, hear, packet, stream
+from tests.support.relay import Impairment, Network
 
 
 def at_second(values: list[float], second: float) -> float:
@@ -62,6 +63,36 @@ def test_packets_three_places_late_are_put_right_once_that_is_known() -> None:
     hearing = hear(arrivals, 29.9)
     assert "L" not in hearing.shape[100:]
     assert hearing.buffer.stats.late <= 3
+
+
+def reordered(every: int, by: int = 3, seconds: int = 60) -> list[tuple[float, RtpPacket]]:
+    """Every so many packets one arrives behind the next `by`."""
+    network = Network(Impairment(reorder_every=every, reorder_by=by), seed=1)
+    arrivals = []
+    for number in range(seconds * 50):
+        arrived = network.carry(build(packet(number)), number * 0.02 + 0.001)
+        arrivals += [(at, parse(datagram)) for at, datagram in arrived]
+    return arrivals
+
+
+@pytest.mark.parametrize("every", [5, 10, 25, 40])
+@pytest.mark.parametrize("phase_ms", [1, 8, 15])
+def test_steady_reordering_by_three_places_conceals_nothing_after_its_first_second(
+    every: int, phase_ms: int
+) -> None:
+    hearing = hear(reordered(every), 59.9, phase_s=phase_ms / 1000)
+    assert "L" not in hearing.shape[every + 50 : -5]
+    assert hearing.buffer.stats.late <= 1
+
+
+@pytest.mark.parametrize("every", [100, 200])
+@pytest.mark.parametrize("phase_ms", [1, 8, 15])
+def test_a_late_packet_every_few_seconds_does_not_move_the_delay_to_and_fro(
+    every: int, phase_ms: int
+) -> None:
+    hearing = hear(reordered(every), 59.9, phase_s=phase_ms / 1000)
+    assert hearing.shape[50:-5].count("L") <= 8
+    assert hearing.buffer.stats.inserted <= 4
 
 
 def test_packets_ten_places_late_are_counted_and_never_played() -> None:

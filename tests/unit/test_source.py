@@ -108,10 +108,10 @@ def test_comfort_noise_and_digits_are_no_voice_and_no_loss(payload_type: int) ->
     assert guard.stats.lost == 0
 
 
-def test_a_digit_on_probation_is_not_handed_on() -> None:
+def test_a_digit_on_probation_is_handed_on_for_its_number() -> None:
     guard = SourceGuard(0)
     judge(guard, voice(10, payload_type=101), voice(11))
-    assert [packet.sequence for packet, _ in guard.held] == [11]
+    assert [packet.sequence for packet, _ in guard.held] == [10, 11]
 
 
 @pytest.mark.parametrize("payload_type", [8, 111, 96])

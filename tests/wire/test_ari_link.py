@@ -244,8 +244,8 @@ async def test_leftovers_of_a_killed_bot_are_cleared_and_its_callers_handed_back
             await until(lambda: set(fake.bridges) == {"vb-bot2-c"})
             assert world.calls == []
         assert fake.steps.count("continue") == 1
-        assert fake.steps.index("set_variable") < fake.steps.index("continue")
-        assert fake.variables == {("1.1", "VOICEBOT_REASON"): "stopped"}
+        assert fake.steps.index("variable") < fake.steps.index("continue")
+        assert fake.variables == {"1.1": {"VOICEBOT_REASON": "stopped"}}
         assert "1.1" not in fake.causes, "handed back, not hung up"
 
 

@@ -169,6 +169,34 @@ class TestTheBotsVoice:
 
         virtual_time(main())
 
+    @pytest.mark.parametrize("after_s", [0.0, 0.011, 0.1999, 0.2, 0.3333, 0.5071, 0.9, 1.19])
+    @pytest.mark.parametrize("paused", [False, True])
+    def test_a_flush_says_to_the_sample_what_the_wire_has_carried(
+        self, virtual_time: RunVirtual, after_s: float, paused: bool
+    ) -> None:
+        # each frame is one loud mu-law value all along
+        values = [0x80 + number for number in range(60)]
+        pcm = b"".join(ULAW.decode(bytes([value]) * 160) for value in values)
+
+        async def main() -> None:
+            async with one_call() as call:
+                await call.bot_says(1, pcm)
+                if paused:
+                    await asyncio.sleep(0.107)
+                    call.session.pause()
+                    await asyncio.sleep(0.2)
+                    call.session.resume()
+                await asyncio.sleep(after_s)
+                played = call.session.flush().sentences[0].played_samples
+                await asyncio.sleep(0.3)
+                packets = settle(call.peer, call.session.stats().packets_out)
+                # what fades in or out has another beginning
+                carried = [packet.payload[-1] for packet in packets if packet.payload[-1] in values]
+                assert carried == values[: len(carried)]
+                assert played == 160 * len(carried)
+
+        virtual_time(main())
+
     def test_a_pause_loses_nothing(self, virtual_time: RunVirtual) -> None:
         async def main() -> None:
             async with one_call() as call:

@@ -12,7 +12,9 @@ from tests.support.relay import Impairment, Network, Rewrite
 from tests.support.rtp_rewrite import (
     AmongGarbage,
     AmongOthers,
+    ComfortNoise,
     Dressed,
+    KeysInSilence,
     NumberedFrom,
     Repacketised,
     SilenceSuppressed,
@@ -69,3 +71,27 @@ def test_suppressed_silence_is_put_back_in_its_length(virtual_time: RunVirtual) 
     assert list(np.diff(edges)) == pytest.approx([100, 15, 50, 75, 50], abs=2)
     assert list(np.diff(edges[::2])) == [115, 125]
     assert stats.lost == 0
+
+
+@pytest.mark.parametrize(
+    "rewrite", [ComfortNoise(5), ComfortNoise(1000), KeysInSilence()], ids=["5", "once", "keys"]
+)
+def test_a_pause_with_something_else_than_sound_costs_none_of_it(
+    virtual_time: RunVirtual, rewrite: Rewrite
+) -> None:
+    pcm, stats = heard(virtual_time, Impairment(rewrite=rewrite))
+    assert (stats.late, stats.lost, stats.concealed) == (0, 0, 0)
+    # the tones are there to the sample, and silence between them
+    played = ULAW.decode(ULAW.encode(SOUND))
+    assert pcm.count(played) == 1
+
+
+@pytest.mark.parametrize("rewrite", [lambda: ComfortNoise(5), KeysInSilence], ids=["comfort noise", "keys"])
+def test_loss_beside_such_pauses_costs_what_was_lost(
+    virtual_time: RunVirtual, rewrite: Callable[[], Rewrite]
+) -> None:
+    pcm, stats = heard(virtual_time, Impairment(loss=0.05, rewrite=rewrite()), seed=3)
+    assert 5 <= stats.concealed <= stats.lost
+    loud = tone_levels(pcm, 700) > 2000
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], loud.astype(int), [0]])))
+    assert [edges[0], edges[-1]] == pytest.approx([edges[-1] - 290, edges[-1]], abs=1)

@@ -144,7 +144,7 @@ class TestSendingAwayFails:
                 scene.ari.faults["continue"] = [answers(500)]
                 other = scene.ari.caller("1700000000.2")
                 await scene.until(lambda: other not in scene.ari.channels)
-                assert scene.ari.variables == {(other, "VOICEBOT_REASON"): "full"}
+                assert scene.ari.variables == {other: {"VOICEBOT_REASON": "full"}}
                 assert scene.ari.steps.count("continue") == 2
                 assert scene.is_up
 
@@ -159,7 +159,7 @@ class TestSendingAwayFails:
                 # that of the caller and that of the leg
                 scene.ari.faults["hangup"] = [answers(500), answers(500)]
                 await scene.until(lambda: not scene.is_up, within_s=60)
-                assert scene.ari.variables == {(CALLER, "VOICEBOT_REASON"): "stopped"}
+                assert scene.ari.variables == {CALLER: {"VOICEBOT_REASON": "stopped"}}
                 await scene.until(lambda: not scene.ari.channels, within_s=5)
                 assert not scene.ari.bridges
 

@@ -164,6 +164,20 @@ class TestSound:
 
         virtual_time(main())
 
+    @pytest.mark.parametrize("after_s", [0.0, 0.011, 0.1999, 0.2, 0.3333, 0.5071, 0.9, 1.19])
+    def test_a_flush_says_to_the_sample_what_the_wire_has_carried(
+        self, virtual_time: RunVirtual, after_s: float
+    ) -> None:
+        async def main() -> None:
+            async with line() as call:
+                await call.say(1, numbered(80))
+                await asyncio.sleep(after_s)
+                played = call.session.flush().sentences[0].played_samples
+                await asyncio.sleep(0.3)
+                assert played == FRAME * len(numbers(call.asterisk.frames))
+
+        virtual_time(main())
+
     def test_the_caller_is_heard_wide_and_judged_at_8_khz(self, virtual_time: RunVirtual) -> None:
         async def main() -> None:
             async with line() as call:

@@ -182,6 +182,27 @@ class TestTheBotsVoice:
 
         virtual_time(main())
 
+    @pytest.mark.parametrize("after_s", [0.1, 0.1999, 0.2131, 0.3333, 0.5071, 0.9, 1.0])
+    @pytest.mark.parametrize("paused", [False, True])
+    def test_a_flush_is_right_to_a_frame_and_exact_after_a_pause(
+        self, virtual_time: RunVirtual, after_s: float, paused: bool
+    ) -> None:
+        """Why not always: docs/decisions/0004."""
+
+        async def main() -> None:
+            async with line() as call:
+                await asyncio.sleep(1)
+                await call.say(1, numbered(60))
+                await asyncio.sleep(after_s)
+                if paused:
+                    call.session.pause()
+                    await asyncio.sleep(0.05)
+                played = call.session.flush().sentences[0].played_samples // FRAME
+                await asyncio.sleep(0.05)
+                assert abs(played - len(numbers(call.asterisk.heard))) <= (0 if paused else 1)
+
+        virtual_time(main())
+
     def test_after_a_flush_nothing_more_is_heard(self, virtual_time: RunVirtual) -> None:
         async def main() -> None:
             async with line() as call:

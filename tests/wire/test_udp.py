@@ -90,6 +90,29 @@ class TestReceiving:
         assert sequences(transport) == [2]
         assert not transport.dropped
 
+    def test_a_flood_is_turned_away_by_the_kernel_before_the_peer_was_heard(
+        self, transport: RtpSocket, bot: socket.socket, peer: socket.socket, stranger: socket.socket
+    ) -> None:
+        transport.set_peer(*peer.getsockname())
+        for _ in range(40):
+            stranger.sendto(packet(1), bot.getsockname())
+        assert sequences(transport) == []
+        assert transport.dropped == {"wrong_source": 40}
+        for _ in range(5000):
+            stranger.sendto(bytes(1400), bot.getsockname())
+        peer.sendto(packet(2), bot.getsockname())
+        assert sequences(transport) == [2]
+        assert transport.dropped == {"wrong_source": 40}
+
+    def test_an_asterisk_behind_another_address_is_told_of_for_as_long_as_it_sends(
+        self, transport: RtpSocket, bot: socket.socket, peer: socket.socket, stranger: socket.socket
+    ) -> None:
+        transport.set_peer(*peer.getsockname())
+        for tick in range(1, 100):
+            stranger.sendto(packet(tick), bot.getsockname())
+            assert sequences(transport) == []
+            assert transport.dropped == {"wrong_source": tick}
+
     def test_another_address_is_not_heard(
         self, transport: RtpSocket, bot: socket.socket, peer: socket.socket
     ) -> None:

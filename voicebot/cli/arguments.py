@@ -35,6 +35,7 @@ def parser() -> ArgumentParser:
     _demo(subs)
     _run(subs)
     _worker(subs)
+    _plan(subs)
     _call(subs)
     _replay(subs)
     _fetch(subs)
@@ -129,7 +130,34 @@ def _worker(subs: "Subs") -> None:
         "  voicebot worker stt\n  voicebot worker llm -c gpu.yaml",
     )
     command.add_argument("kind", choices=("stt", "llm", "tts"), help="which one")
+    command.add_argument(
+        "--plan",
+        type=Path,
+        metavar="FILE",
+        help="obey this plan of the devices, as `voicebot plan --json` prints it (one is made if not given)",
+    )
     command.set_defaults(run=commands.worker)
+
+
+def _plan(subs: "Subs") -> None:
+    command = _add(
+        subs,
+        "plan",
+        "show which model goes on which GPU, what it needs there, and what that costs",
+        "  voicebot plan                                for this machine and voicebot.yaml here\n"
+        "  voicebot plan --show-devices > machine.json  on the machine that has the cards\n"
+        "  voicebot plan --devices machine.json         anywhere: the plan for that machine\n"
+        "  voicebot plan --json > plan.json             for `voicebot worker llm --plan plan.json`\n"
+        "It ends with exit code 2 when something does not fit.",
+    )
+    command.add_argument(
+        "--devices", type=Path, metavar="FILE", help="plan for a recorded machine instead of this one"
+    )
+    command.add_argument("--json", action="store_true", help="the plan as JSON")
+    command.add_argument(
+        "--show-devices", action="store_true", help="print what this machine has, as JSON for --devices"
+    )
+    command.set_defaults(run=commands.plan)
 
 
 def _call(subs: "Subs") -> None:

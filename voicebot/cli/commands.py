@@ -48,7 +48,16 @@ def worker(chosen: argparse.Namespace) -> int:
     from voicebot.config import load
     from voicebot.worker import run_worker
 
-    return run_worker(chosen.kind, load(chosen.config))
+    return run_worker(chosen.kind, load(chosen.config), chosen.plan)
+
+
+def plan(chosen: argparse.Namespace) -> int:
+    from voicebot.config import load
+    from voicebot.plan_command import show_devices, show_plan
+
+    if chosen.show_devices:
+        return show_devices()
+    return show_plan(load(chosen.config), chosen.devices, as_json=chosen.json)
 
 
 def call(chosen: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from pydantic import SecretStr, ValidationError
 from voicebot.cache import default_cache_dir
 from voicebot.config.checks import check, dotted, transports_in_use, worker_parts
 from voicebot.config.here import check_here
-from voicebot.config.known_models import unknown_models
+from voicebot.config.known_models import for_the_other_engine, unknown_models
 from voicebot.config.media_addresses import Finding
 from voicebot.config.model import AsteriskSettings, Config, LogSettings
 from voicebot.config.problems import blank_texts, translate, without_empty_sections
@@ -99,7 +99,7 @@ def parse(
         config = config.model_copy(update={"calls": config.calls.model_copy(update={"processes": processes})})
     problems += blank_texts(config)
     wrong = {problem.path for problem in problems}
-    for contradiction in [*check(config), *unknown_models(config)]:
+    for contradiction in [*check(config), *unknown_models(config), *for_the_other_engine(config)]:
         if not any(_touches(path, key) for path in contradiction[1] for key in wrong):
             problems.append(_located(contradiction, document))
     if calls_here and not problems:

@@ -14,7 +14,20 @@ from voicebot.config.processes import calls_of_each, own_ports
 from voicebot.config.profile_checks import profile_findings
 from voicebot.config.source import KeyPath
 
-_DEVICE = re.compile(r"cpu|cuda(:\d+)?")
+_DEVICE = re.compile(r"cpu|auto|cuda(:\d{1,3})?|(GPU|MIG)-[0-9A-Za-z/-]{8,80}")
+# what the plan decides: written twice, the two would not know of each other
+_PLANNED_FLAGS = {
+    "--gpu-memory-utilization": "memory_share",
+    "--max-model-len": "context_tokens",
+    "--max-num-seqs": "parallel",
+    "--kv-cache-dtype": "kv_cache_dtype",
+    "--quantization": "quantization",
+    "-q": "quantization",
+    "--enable-prefix-caching": "prefix_caching",
+    "--no-enable-prefix-caching": "prefix_caching",
+    "--enable-chunked-prefill": "chunked_prefill",
+    "--no-enable-chunked-prefill": "chunked_prefill",
+}
 _LAST_PORT = 65535
 _PORTS_PER_CALL = 4  # RTP and RTCP, of the phone's leg and of ours
 
@@ -37,6 +50,7 @@ def check(config: Config) -> Iterator[Finding]:
     yield from _workers(config)
     yield from profile_findings(config)
     yield from _web(config)
+    yield from _extra_args(config)
     yield from _secrets(config)
 
 
@@ -248,7 +262,8 @@ def _workers(config: Config) -> Iterator[Finding]:
     for name, worker in worker_parts(config).items():
         if not _DEVICE.fullmatch(worker.device):
             yield finding(
-                f"must be cpu, cuda:0, cuda:1, ..., is `{worker.device}`", ("workers", name, "device")
+                f"must be cpu, auto, cuda:0, cuda:1, ... or a card's UUID, is `{worker.device}`",
+                ("workers", name, "device"),
             )
         host, key, url = ("workers", name, "host"), ("workers", name, "api_key"), ("workers", name, "url")
         if worker.start and worker.url is not None:
@@ -279,6 +294,14 @@ def _web(config: Config) -> Iterator[Finding]:
             ("web", "token"),
             ("web", "host"),
         )
+
+
+def _extra_args(config: Config) -> Iterator[Finding]:
+    for argument in config.workers.llm.extra_args:
+        flag = argument.partition("=")[0].replace("_", "-")
+        if key := _PLANNED_FLAGS.get(flag):
+            path = ("workers", "llm", "extra_args")
+            yield finding(f"has {flag}, which the plan must know of: set workers.llm.{key} instead", path)
 
 
 def _secrets(config: Config) -> Iterator[Finding]:

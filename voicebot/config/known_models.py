@@ -1,4 +1,4 @@
-"""Names of models that nobody knows, found before a worker starts."""
+"""Names of models that nobody knows, and keys that the language model's engine never reads, found before any starts."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from gpu_workers.llm import engine_of
 from gpu_workers.models import MODELS
 from gpu_workers.settings import LlmSettings, SttSettings, TtsSettings, WorkerSettings
 from voicebot.config.checks import worker_parts
-from voicebot.config.media_addresses import Finding
+from voicebot.config.media_addresses import Finding, finding
 from voicebot.config.model import Config
 from voicebot.config.source import Problem
 
@@ -23,6 +23,19 @@ def unknown_models(config: Config) -> Iterator[Finding]:
                     Problem(path, f"is `{model}`, which is neither a file nor one of: {', '.join(known)}"),
                     (path,),
                 )
+
+
+def for_the_other_engine(config: Config) -> Iterator[Finding]:
+    """What only the other engine reads."""
+    llm, here = config.workers.llm, ("workers", "llm")
+    if not llm.start:
+        return
+    if llm.extra_args and engine_of(llm) == "llama":
+        message = "are for vLLM, and this model runs on llama (workers.llm.engine, device): take them out"
+        yield finding(message, (*here, "extra_args"), (*here, "engine"), (*here, "device"))
+    if llm.warm_talks and engine_of(llm) == "vllm":
+        message = "are for llama, and this model runs on vLLM (workers.llm.engine, device): take them out"
+        yield finding(message, (*here, "warm_talks"), (*here, "engine"), (*here, "device"))
 
 
 def _wanted(worker: WorkerSettings) -> list[tuple[str, str, str]]:

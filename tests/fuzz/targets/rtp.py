@@ -58,7 +58,7 @@ class _Ear:
     def hear(self, packet: RtpPacket) -> None:
         self._judged += 1
         verdict = self._guard.accept(packet, self.now)
-        if verdict is Verdict.ACCEPT:
+        if verdict in (Verdict.ACCEPT, Verdict.NOT_VOICE):
             self._jitter.put(packet, self.now)
         elif verdict is Verdict.RESTART:
             self._jitter.restart()

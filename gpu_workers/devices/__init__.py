@@ -1,0 +1,1 @@
+"""What cards this machine has, and which model goes on which of them."""
