@@ -5,13 +5,14 @@ ARGS ?=
 REAL := $(wildcard tests/wire tests/models tests/asterisk)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo check test fuzz audit bench fetch clean
+.PHONY: help run demo check test test-vllm fuzz audit bench fetch clean
 
 help:
 	@echo 'make run      start everything: call sip:1000@127.0.0.1:5060 and talk (Ctrl-C stops it)'
 	@echo 'make demo     start everything, place a call with recorded questions, show what was said and how fast'
 	@echo 'make test     all tests, with a real Asterisk and real models'
 	@echo 'make check    lint, types, import rules and the quick tests, in under a minute'
+	@echo 'make test-vllm    the language model worker with vLLM itself, on the CPU (downloads 900 MB, keeps 2.8 GB)'
 	@echo 'make fuzz     look for inputs that a parser fails on; ARGS="rtp --seconds 300" for one of tests/fuzz/targets'
 	@echo 'make audit    ask for known weaknesses of the pinned packages (network)'
 	@echo 'make bench NAME=response ARGS=--quick    one of benchmarks/'
@@ -46,6 +47,11 @@ test: check
 	$(V)/pytest $(REAL) $(ARGS) || { code=$$?; [ $$code -eq 1 ] || exit $$code; \
 		echo 'Once more, only what failed: these tests run in real time, and the machine may be shared.' \
 			'What fails again is a fault.'; $(V)/pytest --last-failed $(REAL) $(ARGS); }
+
+test-vllm:
+	@scripts/setup.sh dev
+	@$(V)/python -m tests.vllm.prepare
+	$(V)/pytest tests/vllm $(ARGS)
 
 fuzz:
 	@scripts/setup.sh dev

@@ -5,7 +5,7 @@ packets and the bot's: media path, voice detector, conversation, turns and recog
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -169,7 +169,7 @@ class _Notes(Transcript):
         self.greeting_cut = False
         self.greeting_over = False
 
-    def write(self, call_id: str, turn: Turn, heard: str, *, cut: bool) -> None:
+    def write(self, call_id: str, turn: Turn, heard: str, *, cut: bool, unspoken: Sequence[str] = ()) -> None:
         if turn.saying.name == "GREETING":
             self.greeting_cut, self.greeting_over = cut, True
         elif turn.times.decision is not None and turn.caller_text:

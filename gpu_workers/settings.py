@@ -1,5 +1,6 @@
 """What can be set about the models: where each runs and where its weights come from."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,6 +20,10 @@ class WorkerSettings(Settings):
     url: str | None = Field(
         None, description="Address of a worker that runs elsewhere, e.g. http://10.0.0.5:8103."
     )
+    more_urls: tuple[str, ...] = Field(
+        (),
+        description="More workers of the same kind: requests take turns, and one that fails is passed over.",
+    )
     host: str = Field("127.0.0.1", description="Address the worker listens on.")
     port: Port
     device: str = Field("cpu", description="cpu, auto, cuda:0, cuda:1, ... or a card's UUID.")
@@ -34,6 +39,11 @@ class WorkerSettings(Settings):
     def base_url(self) -> str:
         """Where clients find it, without a trailing slash and without /v1."""
         return (self.url or f"http://{self.host}:{self.port}").rstrip("/")
+
+    @property
+    def base_urls(self) -> Sequence[str]:
+        """All of them, that one first."""
+        return (self.base_url, *(url.rstrip("/") for url in self.more_urls))
 
 
 class SttSettings(WorkerSettings):
@@ -83,10 +93,16 @@ class LlmSettings(WorkerSettings):
         le=256,
         description="Answers written side by side; vLLM, if this is not set: one for each call.",
     )
+    queue_limit: int = Field(
+        64, ge=1, description="vLLM: more waiting requests than this are refused with 429."
+    )
+    python: Path | None = Field(
+        None, description="vLLM: the Python it is installed for, where that is another one than ours."
+    )
     extra_args: tuple[str, ...] = Field((), description="More arguments for the vLLM server, as they are.")
     warm_talks: tuple[tuple[TalkMessage, ...], ...] = Field(
         (),
-        description="Beginnings of talks that llama reads before it is ready, so that no call waits for that.",
+        description="Beginnings of talks that the model reads before it is ready, so that no call waits for that.",
     )
 
 

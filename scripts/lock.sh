@@ -21,6 +21,10 @@ lock_peer() { # a peer of the benchmarks, in an environment of its own
 }
 lock_peer asterisk-ai-voice-agent
 lock_peer pipecat
+# vLLM of `make test-vllm`: one Python, one platform; UV_FIND_LINKS names where PyTorch's CPU builds lie
+uv pip compile requirements/vllm.in --python-version 3.11 --python-platform x86_64-manylinux_2_28 --generate-hashes \
+    --quiet --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+    --override requirements/vllm-left-out.txt --output-file requirements/vllm.txt
 # the tool of `make audit`, in an environment of its own
 echo 'pip-audit>=2.9' | uv pip compile - --universal --python-version 3.11 --generate-hashes --quiet \
     --no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file requirements/audit.txt

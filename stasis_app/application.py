@@ -11,7 +11,7 @@ from pathlib import Path
 
 import aiohttp
 
-from gpu_workers.client import Health, LlmClient, SttClient, TtsClient, health, worker_session
+from gpu_workers.client import Health, LlmClient, SttClient, TtsClient, any_health, worker_session
 from gpu_workers.settings import WorkersSettings
 from media_bridge.codecs import WIRE
 from media_bridge.plane import MediaPlane, check_addresses
@@ -175,7 +175,9 @@ class Application:
         workers = self._setup.workers
         named = {"stt": workers.stt, "llm": workers.llm, "tts": workers.tts}
         while True:
-            asked = (health(session, worker.base_url, api_key=worker.api_key) for worker in named.values())
+            asked = (
+                any_health(session, worker.base_urls, api_key=worker.api_key) for worker in named.values()
+            )
             self._workers = dict(zip(named, await asyncio.gather(*asked), strict=True))
             # one that is away says nothing new: a call meanwhile is admitted by what it said last
             self._rooms |= {name: said.max_calls for name, said in self._workers.items() if said.ready}
@@ -261,11 +263,17 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
         flights = stack.enter_context(FlightRecorder(setup.calls.flight_recorder))
         workers = setup.workers
         session = await stack.enter_async_context(worker_session())
-        stt = SttClient(workers.stt.base_url, api_key=workers.stt.api_key, session=session)
-        llm = LlmClient(
-            workers.llm.base_url, model=workers.llm.model, api_key=workers.llm.api_key, session=session
+        stt = await stack.enter_async_context(
+            SttClient(workers.stt.base_urls, api_key=workers.stt.api_key, session=session)
         )
-        tts = TtsClient(workers.tts.base_url, api_key=workers.tts.api_key, session=session)
+        llm = await stack.enter_async_context(
+            LlmClient(
+                workers.llm.base_urls, model=workers.llm.model, api_key=workers.llm.api_key, session=session
+            )
+        )
+        tts = await stack.enter_async_context(
+            TtsClient(workers.tts.base_urls, api_key=workers.tts.api_key, session=session)
+        )
         made_by = f"{workers.tts.base_url} {workers.tts.voice}"
         phrases = PhraseBook(
             tts, setup.phrases_dir, made_by, lambda profile: WIRE[medium_of(setup.media, profile.media)].rate

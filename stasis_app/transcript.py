@@ -4,6 +4,7 @@ import contextlib
 import json
 import logging
 import os
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
@@ -40,8 +41,8 @@ class Transcript(AbstractContextManager["Transcript"]):
             self._file.close()
             self._file = None
 
-    def write(self, call_id: str, turn: Turn, heard: str, *, cut: bool) -> None:
-        """One turn of the bot, with the words of the caller that it answers."""
+    def write(self, call_id: str, turn: Turn, heard: str, *, cut: bool, unspoken: Sequence[str] = ()) -> None:
+        """One turn of the bot, with the words of the caller that it answers, and the sentences no voice was had for."""
         if self._file is None:
             return
         line = {
@@ -51,6 +52,7 @@ class Transcript(AbstractContextManager["Transcript"]):
             "caller": turn.caller_text or "",
             "bot": heard,
             "cut": cut,
+            "unspoken": list(unspoken),
             "ms_after_speech_end": turn.times.since_speech_end_ms(),
         }
         text = (json.dumps(line, ensure_ascii=False) + "\n").encode(errors="replace")

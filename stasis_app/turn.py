@@ -47,6 +47,9 @@ class Turn:
     times: TurnTimes = field(default_factory=TurnTimes)
     caller_text: str | None = None
     remembered: bool = False
+    broken: set[str] = field(
+        default_factory=set, repr=False
+    )  # sentences that the voice did not bring to their end
     sound_s: float = 0.0  # of the answer, handed to playout so far
     sound_until: float = 0.0  # when that will have been heard, at the earliest [loop time]
     _released: asyncio.Event = field(default_factory=asyncio.Event)

@@ -5,12 +5,13 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 
 from media_bridge.events import Utterance
-from media_bridge.heard import Heard, heard_text
+from media_bridge.heard import Heard
 from stasis_app.answering import answer, say_phrases
 from stasis_app.conversation import Saying, TurnFailed
 from stasis_app.expecting import expecting, keyed_text
 from stasis_app.transcript import Transcript
 from stasis_app.turn import Parts, Turn
+from stasis_app.unspoken import left_out, with_gaps
 
 # begun by the turn's task: one that is stopped before its first step leaves nothing that was never awaited
 Work = Callable[[], Coroutine[None, None, None]]
@@ -118,7 +119,7 @@ class Turns:
             self._parts.post(TurnFailed(turn.number))
 
     def _write_down(self, turn: Turn, heard: Heard, end: str) -> None:
-        text, cut = heard_text(heard) if heard.turn == turn.number else ("", True)
+        text, cut = with_gaps(heard, turn.broken) if heard.turn == turn.number else ("", True)
         if not text and not turn.caller_text:
             return  # noise, or a phrase nobody heard: nothing was said
         parts = self._parts
@@ -135,4 +136,5 @@ class Turns:
                 end,
                 stages,
             )
-        self._transcript.write(parts.call_id, turn, text, cut=cut)
+        unspoken = left_out(heard) if heard.turn == turn.number else ()
+        self._transcript.write(parts.call_id, turn, text, cut=cut, unspoken=unspoken)

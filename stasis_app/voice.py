@@ -23,29 +23,35 @@ class Voice:
         self.spoke = False
 
     async def try_to_speak(self, sentence: str) -> None:
-        """Speak it; one that fails twice is left out. Raises WorkerError after two left out in a row.
+        """Speak it; one that cannot be had is left out. Raises WorkerError after two left out in a row.
 
-        One that breaks off in the middle is not begun again: the caller would hear it twice.
+        The client has asked twice by then. One that breaks off in the middle is not begun again: the caller would hear
+        it twice.
         """
-        for attempt in (1, 2):
-            self._began = False
-            try:
-                await self.speak(sentence)
-            except WorkerError as error:
-                self._parts.metrics.worker_errors.labels("tts").inc()
-                log.warning(
-                    "call %s: a sentence was not spoken (try %d): %s", self._parts.call_id, attempt, error
-                )
-                if not error.retryable:
-                    raise
-                if self._began:
-                    break
-            else:
-                self._failures = 0
-                return
+        self._began = False
+        try:
+            await self.speak(sentence)
+        except WorkerError as error:
+            self._parts.metrics.worker_errors.labels("tts").inc()
+            log.warning("call %s: a sentence was not spoken: %s", self._parts.call_id, error)
+            if not error.retryable:
+                raise
+        else:
+            self._failures = 0
+            return
         self._failures += 1
+        await self._leave_out(sentence)
         if self._failures >= _FAILURES or not self.spoke:
             raise WorkerError("the TTS worker does not speak", retryable=True, worker="tts")
+
+    async def _leave_out(self, sentence: str) -> None:
+        """It has its place among what was said, and no sound; one that broke off was heard in part."""
+        if self._began:
+            self._turn.broken.add(sentence)
+        elif self.spoke:
+            await self._turn.until_released()
+            self._parts.media.begin_sentence(self._turn.number, sentence)
+            self._parts.media.end_sentence(self._turn.number)
 
     async def speak(self, sentence: str) -> None:
         """Raises WorkerError."""

@@ -12,7 +12,7 @@ from stasis_app.speakable import Speakable
 from stasis_app.turn import Parts, Turn
 
 # the sooner the first chunk closes, the sooner sound starts; the rest is made while it plays
-_FIRST_CHARS, _FIRST_MAX_CHARS = 10, 45
+FIRST_CHARS, FIRST_MAX_CHARS = 10, 45
 
 FIRST_PHRASE_S = 0.35
 """A model this slow has its first chunk closed where a voice may pause, comma or not."""
@@ -32,7 +32,7 @@ async def sentences(
     """Raises WorkerError. Too long an answer is cut behind a sentence; that closes the request."""
     profile = parts.profile
     chunker = SentenceChunker(
-        first_chars=_FIRST_CHARS, first_max_chars=_FIRST_MAX_CHARS, language=profile.language
+        first_chars=FIRST_CHARS, first_max_chars=FIRST_MAX_CHARS, language=profile.language
     )
     speakable = Speakable(profile.language)
     cap = AnswerCap(profile.max_answer_chars, profile.max_answer_sentences, profile.max_answer_s)

@@ -19,7 +19,7 @@ from voicebot.cache import default_cache_dir
 Python = tuple[int, int]
 Say = Callable[[str], None]
 
-_REQUIREMENTS = Path(__file__).parents[2] / "requirements" / "peers"
+REQUIREMENTS = Path(__file__).parents[2] / "requirements"
 _STAMP = "made-from"
 _DOWNLOAD = re.compile(r"^\s*Downloading (?:\S*/)?(\S+) (\([\d.]+ \w+\))")
 _WHICH = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
@@ -31,14 +31,15 @@ class PeerMissingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Packages:
-    """`name` is that of `requirements/peers/NAME.txt`; `size` is said before it is fetched."""
+    """`name` is that of NAME.txt in `folder`; `size` is said before it is fetched."""
 
     name: str
     size: str
+    folder: Path = REQUIREMENTS / "peers"
 
     @property
     def requirements(self) -> Path:
-        return _REQUIREMENTS / f"{self.name}.txt"
+        return self.folder / f"{self.name}.txt"
 
 
 def environment(packages: Packages, pythons: Sequence[Python], say: Say) -> Path:

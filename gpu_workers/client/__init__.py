@@ -5,7 +5,7 @@ closes the HTTP connection: that is how work is cancelled.
 """
 
 from gpu_workers.client.chat import Message, ToolCall
-from gpu_workers.client.health import Health, health
+from gpu_workers.client.health import Health, any_health, health
 from gpu_workers.client.link import Limits, worker_session
 from gpu_workers.client.llm import LlmClient, LlmStream
 from gpu_workers.client.stt import Priority, SttClient, Transcript
@@ -25,6 +25,7 @@ __all__ = [
     "Transcript",
     "TtsClient",
     "WorkerError",
+    "any_health",
     "health",
     "worker_session",
 ]

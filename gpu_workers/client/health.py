@@ -1,7 +1,8 @@
 """Whether a worker is ready: ours, vLLM's bare status, or llama.cpp's small JSON."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import aiohttp
@@ -10,12 +11,14 @@ from pydantic import SecretStr
 from gpu_workers.client.answer import AnswerError, json_object
 
 _MAX_BYTES: Final = 16 * 1024
+_NO_HEALTH: Final = frozenset({401, 403, 404, 405})
 
 
 @dataclass(frozen=True)
 class Health:
-    """`detail` says in words why it is not ready, or what it said. `max_calls`: how many calls at a time it says it
-    has room for.
+    """`detail` says in words why it is not ready, or what it said; `status` is that of its answer, if there was one.
+
+    `max_calls`: how many calls at a time it says it has room for.
     """
 
     ready: bool
@@ -23,6 +26,7 @@ class Health:
     device: str | None = None
     detail: str = ""
     max_calls: int | None = None
+    status: int | None = field(default=None, compare=False)
 
 
 async def health(
@@ -43,6 +47,22 @@ async def health(
         return Health(False, detail=f"the connection broke ({type(error).__name__})")
 
 
+async def any_health(
+    session: aiohttp.ClientSession, base_urls: Sequence[str], *, api_key: SecretStr | None = None
+) -> Health:
+    """Of equal workers: that of the first one that is ready, else that of the first."""
+    found = await asyncio.gather(*(health(session, url, api_key=api_key) for url in base_urls))
+    return next((one for one in found if one.ready), found[0])
+
+
+async def takes_requests(
+    session: aiohttp.ClientSession, base_url: str, *, api_key: SecretStr | None, timeout_s: float
+) -> bool:
+    """Whether a request is worth a try: it says it is ready, or answers and has no /health to say so."""
+    found = await health(session, base_url, api_key=api_key, timeout_s=timeout_s)
+    return found.ready or found.status in _NO_HEALTH
+
+
 def health_of(status: int, body: bytes) -> Health:
     said = _json_object(body)
     ready = said.get("ready")
@@ -54,6 +74,7 @@ def health_of(status: int, body: bytes) -> Health:
         device=_text(said.get("device")),
         detail=_text(message) or ("" if status == 200 else f"status {status}"),
         max_calls=_count(said.get("max_calls")),
+        status=status,
     )
 
 

@@ -1,8 +1,9 @@
 """The way to the replicas of one worker: connections, limits, one retry, and errors that name whose fault it was."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
@@ -11,13 +12,19 @@ import aiohttp
 from pydantic import SecretStr
 from yarl import URL
 
-from gpu_workers.client.answer import AnswerError, json_object
-from gpu_workers.client.replicas import Replicas
+from gpu_workers.client.exchange import Exchange
+from gpu_workers.client.health import takes_requests
+from gpu_workers.client.replicas import FAILURES, Replicas
 from gpu_workers.errors import WorkerError
 
-MAX_ANSWER_BYTES: Final = 1 << 20
-_MAX_ERROR_BYTES: Final = 16 * 1024
+log = logging.getLogger(__name__)
+
 _TRIES: Final = 2
+_MOMENT_S: Final = 0.1
+_LONGEST_WAIT_S: Final = 1.0  # for a worker that is full: a caller bears no more before an apology
+_REST_S: Final = 1.0  # one that is full and does not say for how long
+_OPEN_S: Final = 2.0  # from an opening of the breaker to the first health probe
+_PROBE_S: Final = 1.0
 _MEND: Final = {
     401: "set the worker's api_key",
     403: "set the worker's api_key",
@@ -30,11 +37,17 @@ _MEND: Final = {
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds a request may take: to connect, without a single byte, and in all."""
+    """Seconds a request may take: to connect, without a single byte, and in all.
+
+    Where another replica is well it is asked after `other_s` without a byte. A request that its caller gives up after
+    `late_s` of waiting was let down by the worker.
+    """
 
     connect_s: float = 1.0
     silence_s: float = 10.0
     total_s: float = 60.0
+    other_s: float = 1.5
+    late_s: float = 3.0
 
 
 class WorkerLink:
@@ -53,21 +66,25 @@ class WorkerLink:
         listed = [urls] if isinstance(urls, str) else list(urls)
         self._replicas = Replicas([_checked(name, url) for url in listed])
         self._api_key = api_key
-        self._session = session
-        self._owned: aiohttp.ClientSession | None = None
-        self._limits = limits or Limits()
+        self._given_session = session
+        self._session: aiohttp.ClientSession | None = None
+        self._probes: dict[str, asyncio.Task[None]] = {}
+        self.limits = limits or Limits()
 
     async def __aenter__(self) -> Self:
-        if self._session is None:
-            self._session = self._owned = worker_session()
+        self._session = self._given_session or worker_session()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._owned:
-            await self._owned.close()
-            self._session = self._owned = None
+        session, self._session = self._session, None
+        for probe in self._probes.values():
+            probe.cancel()
+        if self._probes:
+            await asyncio.wait(self._probes.values())
+        if session and not self._given_session:
+            await session.close()
 
     @asynccontextmanager
     async def exchange(
@@ -77,37 +94,116 @@ class WorkerLink:
         body: Callable[[], Mapping[str, Any]],
         headers: Mapping[str, str],
         total_s: float | None = None,
-    ) -> AsyncIterator["Exchange"]:
+    ) -> AsyncIterator[Exchange]:
         """A request to the first replica that answers with 200. Leaving closes the connection unless all was read.
 
         `body` gives the arguments of `ClientSession.post` and is called once a try. Raises WorkerError.
         """
-        clock = asyncio.get_running_loop().time
-        ends = clock() + (total_s if total_s is not None else self._limits.total_s)
-        order = self._replicas.order(clock())
-        tries = (order * _TRIES)[:_TRIES]
-        for number, base in enumerate(tries, 1):
-            exchange = Exchange(self, base + path)
-            try:
-                await exchange.open(body(), headers, ends - clock())
-            except WorkerError as error:
-                exchange.close()
-                self._replicas.failed(base, clock())
-                if number == _TRIES or not self._may_try_again(
-                    error, same=tries[number] == base, left=ends - clock()
-                ):
-                    raise
-                continue
-            self._replicas.answered(base)
-            break
+        ends = _now() + (total_s if total_s is not None else self.limits.total_s)
+        exchange = await self._first_to_answer(path, body, headers, ends)
         try:
             yield exchange
         finally:
             exchange.close()
 
-    def _may_try_again(self, error: WorkerError, *, same: bool, left: float) -> bool:
-        # a worker that says it is full or loading is not asked twice at once
-        return error.retryable and left > 0 and not (same and error.status in {429, 503})
+    async def _first_to_answer(
+        self, path: str, body: Callable[[], Mapping[str, Any]], headers: Mapping[str, str], ends: float
+    ) -> Exchange:
+        """Asks one replica and, if that fails within the time there is, once more: another, or the only one."""
+        failure: WorkerError | None = None
+        failed: str | None = None
+        for _ in range(_TRIES):
+            base = await self._next(path, failed, failure, ends)
+            exchange = Exchange(self, base, base + path)
+            # the second one gets all the time that is left
+            patient = failure is not None or not self._replicas.has_another(base, _now())
+            try:
+                await exchange.open(body(), headers, ends - _now(), None if patient else self.limits.other_s)
+            except WorkerError as error:
+                exchange.close()
+                failure, failed = error, base
+                if not error.retryable or ends <= _now():
+                    raise
+            except BaseException:
+                exchange.close()
+                raise
+            else:
+                return exchange
+        raise failure or RuntimeError("no replica was asked")
+
+    async def _next(self, path: str, failed: str | None, failure: WorkerError | None, ends: float) -> str:
+        """The replica to ask, after the wait that it or common sense wants. Raises WorkerError if that is too long."""
+        choice = self._replicas.choose(_now(), failed)
+        if choice is None:
+            raise failure or WorkerError(
+                f"{self._name} worker: none is asked, each failed {FAILURES} times in a row or does not answer its "
+                "health probe; the first that is well again gets requests",
+                retryable=True,
+                worker=self._name.lower(),
+            )
+        # whoever failed a moment ago gets a moment; whoever said when to come again is not asked before
+        wait_s = max(choice.wait_s, _MOMENT_S if choice.url == failed else 0.0)
+        if wait_s > min(_LONGEST_WAIT_S, ends - _now()):
+            self._replicas.undecided(choice.url)
+            raise failure or self.error(
+                choice.url + path, f"not asked for {choice.wait_s:.1f} s more, as it wished", True, 429
+            )
+        try:
+            await asyncio.sleep(wait_s)
+        except asyncio.CancelledError:
+            self._replicas.undecided(choice.url)
+            raise
+        return choice.url
+
+    # --- how requests went, and what is done about it ---
+
+    def began(self, base: str, waited_s: float) -> None:
+        self._replicas.began(base, _now(), slow=waited_s > self.limits.other_s)
+
+    def answered(self, base: str) -> None:
+        self._replicas.answered(base)
+
+    def undecided(self, base: str) -> None:
+        self._replicas.undecided(base)
+
+    def failed(self, base: str) -> None:
+        opened = self._replicas.failed(base, _now())
+        if opened:
+            log.warning(
+                "%s worker at %s failed %d times in a row and gets no requests", self._name, base, FAILURES
+            )
+        self._probe(base, _OPEN_S if opened else 0.0)
+
+    def slow(self, base: str) -> None:
+        self._replicas.slow(base, _now())
+        self._probe(base, 0.0)
+
+    def busy(self, base: str, retry_after_s: float | None) -> None:
+        self._replicas.busy(base, _now(), _REST_S if retry_after_s is None else retry_after_s)
+
+    def given_up(self, base: str, waited_s: float) -> None:
+        """The caller cancelled the request."""
+        if waited_s >= self.limits.late_s:
+            self.failed(base)
+        else:
+            self._replicas.undecided(base)
+
+    def _probe(self, base: str, after_s: float) -> None:
+        if self._session and base not in self._probes:
+            probe = asyncio.create_task(self._until_well(base, self._session, after_s))
+            self._probes[base] = probe
+            probe.add_done_callback(lambda _: self._probes.pop(base, None))
+
+    async def _until_well(self, base: str, session: aiohttp.ClientSession, after_s: float) -> None:
+        await asyncio.sleep(after_s)
+        while not await takes_requests(session, base, api_key=self._api_key, timeout_s=_PROBE_S):
+            if self._replicas.dead(base):
+                log.warning(
+                    "%s worker at %s does not answer its health probe and gets no requests", self._name, base
+                )
+            await asyncio.sleep(_PROBE_S)
+        if self._replicas.well(base):
+            log.info("%s worker at %s is well again", self._name, base)
 
     async def post(
         self, url: str, arguments: Mapping[str, Any], headers: Mapping[str, str], left: float
@@ -115,9 +211,8 @@ class WorkerLink:
         if self._session is None:
             raise RuntimeError(f"the {self._name} client is used outside of its `async with`")
         key = {"Authorization": f"Bearer {self._api_key.get_secret_value()}"} if self._api_key else {}
-        limits = self._limits
         timeout = aiohttp.ClientTimeout(
-            total=max(left, 0.001), sock_connect=limits.connect_s, sock_read=limits.silence_s
+            total=max(left, 0.001), sock_connect=self.limits.connect_s, sock_read=self.limits.silence_s
         )
         return await self._session.post(
             url, headers={**headers, **key}, timeout=timeout, allow_redirects=False, **arguments
@@ -132,96 +227,8 @@ class WorkerLink:
         return WorkerError(text, retryable, status, self._name.lower())
 
 
-class Exchange:
-    """One request and its answer; every failure comes out as WorkerError."""
-
-    def __init__(self, link: WorkerLink, url: str) -> None:
-        self._link = link
-        self._url = url
-        self._response: aiohttp.ClientResponse | None = None
-        self._pushed_back = b""
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        return self._answer.headers
-
-    @property
-    def _answer(self) -> aiohttp.ClientResponse:
-        if self._response is None:
-            raise RuntimeError("the exchange is not open")
-        return self._response
-
-    async def open(self, arguments: Mapping[str, Any], headers: Mapping[str, str], left: float) -> None:
-        """Sends the request and waits for the first byte of a good answer."""
-        with self._failures():
-            self._response = await self._link.post(self._url, arguments, headers, left)
-            if self._response.status != 200:
-                raise await self._refused(self._response)
-            self._pushed_back = await self._response.content.readany()
-
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """The answer's bytes as they come."""
-        if self._pushed_back:
-            yield self._pushed_back
-        with self._failures():
-            async for chunk in self._answer.content.iter_any():
-                yield chunk
-
-    async def whole(self) -> Mapping[str, Any]:
-        """The answer as a JSON object."""
-        body = bytearray()
-        async for chunk in self.chunks():
-            body += chunk
-            if len(body) > MAX_ANSWER_BYTES:
-                raise self.error(f"the answer is longer than {MAX_ANSWER_BYTES} bytes", retryable=False)
-        try:
-            return json_object(bytes(body))
-        except AnswerError as error:
-            raise self.error(f"the answer is {error}", retryable=True) from error
-
-    def close(self) -> None:
-        """Closes the connection where the answer was not read to its end: the worker sees it at once and stops."""
-        if self._response is not None:
-            self._response.close()
-
-    def error(self, what: str, *, retryable: bool, status: int | None = None) -> WorkerError:
-        return self._link.error(self._url, what, retryable, status)
-
-    async def _refused(self, response: aiohttp.ClientResponse) -> WorkerError:
-        status = response.status
-        retryable = status in {408, 429} or status >= 500
-        said = _message(await response.content.read(_MAX_ERROR_BYTES))
-        return self.error(
-            f"status {status}" + (f", {said}" if said else ""), retryable=retryable, status=status
-        )
-
-    @contextmanager
-    def _failures(self) -> Iterator[None]:
-        """aiohttp's errors come out as WorkerError; cancellation and our own errors pass."""
-        try:
-            yield
-        except (aiohttp.ClientError, TimeoutError) as error:
-            what, retryable = _what_failed(error)
-            raise self.error(what, retryable=retryable) from error
-
-
-def _what_failed(error: aiohttp.ClientError | TimeoutError) -> tuple[str, bool]:
-    """In words, and whether it may be tried again."""
-    match error:
-        case aiohttp.ConnectionTimeoutError():
-            return "no connection in time (is it running, is the url right?)", True
-        case aiohttp.SocketTimeoutError():
-            return "it fell silent", True
-        case TimeoutError():
-            return "no answer in time", True
-        case aiohttp.ClientConnectorError():
-            return (
-                f"cannot connect: {error.os_error.strerror or 'refused'} (is it running, is the url right?)"
-            ), True
-        case aiohttp.ClientPayloadError() | aiohttp.ServerDisconnectedError() | aiohttp.ClientOSError():
-            return "the connection broke", True
-        case _:
-            return f"the answer is no HTTP ({type(error).__name__}; is the url right?)", False
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _checked(name: str, url: str) -> str:
@@ -234,17 +241,6 @@ def _checked(name: str, url: str) -> str:
     if parsed.scheme not in {"http", "https"} or not parsed.host:
         raise ValueError(f"the {name} worker's url {url!r} must look like http://10.0.0.5:8102")
     return url
-
-
-def _message(body: bytes) -> str:
-    """The message of an OpenAI error; nothing else of the body, which may repeat what was sent."""
-    try:
-        answer = json_object(body)
-    except AnswerError:
-        return ""
-    error = answer.get("error", answer)
-    message = error.get("message") if isinstance(error, Mapping) else error
-    return message[:300] if isinstance(message, str) else ""
 
 
 def worker_session() -> aiohttp.ClientSession:

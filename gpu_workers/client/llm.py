@@ -10,7 +10,8 @@ import aiohttp
 from pydantic import SecretStr
 
 from gpu_workers.client.chat import ChatDeltas, Message, ToolCall
-from gpu_workers.client.link import Exchange, Limits, WorkerLink
+from gpu_workers.client.exchange import Exchange
+from gpu_workers.client.link import Limits, WorkerLink
 from gpu_workers.client.sse import SseError, SseParser
 from gpu_workers.errors import WorkerError
 

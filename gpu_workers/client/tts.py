@@ -9,7 +9,8 @@ from typing import Final, Self
 import aiohttp
 from pydantic import SecretStr
 
-from gpu_workers.client.link import Exchange, Limits, WorkerLink
+from gpu_workers.client.exchange import Exchange
+from gpu_workers.client.link import Limits, WorkerLink
 from gpu_workers.client.pcm import PcmError, PcmStream
 
 _PATH: Final = "/v1/audio/speech"

@@ -19,7 +19,7 @@ def serve(settings: LlmSettings, cache_dir: Path, placement: LlmPlacement | None
     `placement`: what the plan decided, for vLLM; without one the settings decide.
     """
     if engine_of(settings) == "vllm":
-        from gpu_workers.llm.vllm import run as run_vllm
+        from gpu_workers.llm.vllm_server import run as run_vllm
 
         run_vllm(settings, placement)
         return

@@ -6,7 +6,6 @@ It opens its port itself once the weights are found and answers /health with 503
 import logging
 import os
 import signal
-import socket
 import threading
 from pathlib import Path
 from typing import Final
@@ -14,6 +13,7 @@ from typing import Final
 import xllamacpp  # type: ignore[import-untyped]
 
 from gpu_workers.errors import ModelError
+from gpu_workers.llm.listening import check_port
 from gpu_workers.llm.warm import SlotStates
 from gpu_workers.models import fetch
 from gpu_workers.settings import LlmSettings
@@ -41,7 +41,7 @@ def run(settings: LlmSettings, cache_dir: Path) -> None:
         files = fetch(settings.model, cache_dir, lambda line: log.info("%s", line))
         if files.path.is_dir():
             raise ModelError(f"workers.llm.model is a folder ({files.path}); llama.cpp wants a .gguf file")
-        _check_port(settings)
+        check_port(settings)
         layout = f"{xllamacpp.__version__} {settings.context_tokens} {settings.parallel} {settings.device}"
         states = SlotStates(cache_dir / "llm-prompts", files.path, layout)
         states.prepare(
@@ -100,17 +100,6 @@ def _repeat_what_was_said(params: xllamacpp.CommonParams) -> None:
     params.speculative.types = [xllamacpp.common_speculative_type.COMMON_SPECULATIVE_TYPE_NGRAM_MAP_K4V]
     params.speculative.ngram_map_k4v.size_n = _PROPOSE_AFTER
     params.speculative.ngram_map_k4v.size_m = _PROPOSED
-
-
-def _check_port(settings: LlmSettings) -> None:
-    try:
-        family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0][0]
-        socket.create_server((settings.host, settings.port), family=family).close()
-    except OSError as error:
-        raise ModelError(
-            f"the llm worker cannot listen on {settings.host}:{settings.port}: {error.strerror or error}; "
-            "is another one running? workers.llm.port sets another port"
-        ) from error
 
 
 def _drain(server: xllamacpp.Server) -> None:

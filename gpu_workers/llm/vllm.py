@@ -1,54 +1,39 @@
-"""vLLM's own OpenAI server as a child of this process."""
+"""vLLM's own OpenAI server: the command line that a placement and the settings make. Starts nothing."""
 
-import importlib.util
-import os
-import signal
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from types import FrameType
+from typing import Final
 
-from gpu_workers.devices.plan import LlmPlacement
+from gpu_workers.devices.plan import CPU, LlmPlacement
 from gpu_workers.errors import ModelError
-from gpu_workers.models import MODELS
+from gpu_workers.models.catalogue import MODELS
 from gpu_workers.settings import LlmSettings
 
+DRAIN_S: Final = 15
+_UNPLANNED_SHARE: Final = 0.9  # of a card: vLLM's own default
+_CPU_KV_BYTES: Final = 1 << 30
 
-def run(settings: LlmSettings, placement: LlmPlacement | None = None) -> None:
-    """Runs it until SIGTERM or Ctrl-C, as the plan placed it, else as the settings say.
 
-    Raises ModelError when it is not installed or ends by itself.
+def unplanned(settings: LlmSettings) -> LlmPlacement:
+    """What stands in the settings, for a worker that is started without a plan.
+
+    On a CPU float32: only some have bfloat16, the others emulate it.
     """
-    if importlib.util.find_spec("vllm") is None:
-        raise ModelError(
-            "vLLM is not installed; run: pip install 'voicebot[llm-gpu]' (about 3 GB), or set "
-            "workers.llm.engine to llama for a small model on the CPU"
-        )
-    asked_to_stop = False
-    child = subprocess.Popen(command(settings, placement), env={**os.environ, **environment(settings)})  # noqa: S603
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        nonlocal asked_to_stop
-        # a second signal does not wait for the streams that run
-        child.send_signal(signal.SIGKILL if asked_to_stop else signal.SIGTERM)
-        asked_to_stop = True
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        status = child.wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        if child.poll() is None:
-            child.kill()
-            child.wait()
-    if not asked_to_stop:
-        raise ModelError(
-            f"vLLM ended with status {status} while serving {settings.model}; its reason is in the log above"
-        )
+    on_cpu = settings.device == CPU
+    return LlmPlacement(
+        device=settings.device,
+        memory_share=0.0 if on_cpu else settings.memory_share or _UNPLANNED_SHARE,
+        max_model_len=settings.context_tokens,
+        max_num_seqs=settings.parallel,
+        kv_cache_dtype=settings.kv_cache_dtype,
+        quantization=settings.quantization,
+        dtype="float32" if on_cpu else "auto",
+        enable_prefix_caching=settings.prefix_caching,
+        chunked_prefill=settings.chunked_prefill,
+    )
 
 
-def command(settings: LlmSettings, placement: LlmPlacement | None = None) -> Sequence[str]:
+def command(settings: LlmSettings, placement: LlmPlacement) -> Sequence[str]:
     """Raises ModelError for a model that vLLM does not run."""
     if settings.model in MODELS or settings.model.endswith(".gguf"):
         raise ModelError(
@@ -57,38 +42,49 @@ def command(settings: LlmSettings, placement: LlmPlacement | None = None) -> Seq
         )
     # the module, not `vllm serve`: builds under another distribution name have no such command
     return (
-        sys.executable, "-m", "vllm.entrypoints.openai.api_server",
+        str(settings.python or sys.executable), "-m", "vllm.entrypoints.openai.api_server",
         "--model", settings.model,
         "--served-model-name", settings.model,
         "--host", settings.host,
         "--port", str(settings.port),
-        *flags(placement or _as_set(settings)),
+        "--shutdown-timeout", str(DRAIN_S),
+        "--middleware", "gpu_workers.llm.gate.Gate",
+        *flags(placement),
         *settings.extra_args,
     )  # fmt: skip
 
 
 def flags(placement: LlmPlacement) -> Sequence[str]:
-    """The placement in vLLM's words; of "auto" and 0 nothing is said."""
-    given = ["--max-model-len", str(placement.max_model_len), "--max-num-seqs", str(placement.max_num_seqs)]
-    if placement.memory_share:
-        given += ["--gpu-memory-utilization", f"{placement.memory_share:.4g}"]
-    if placement.kv_cache_dtype != "auto":
-        given += ["--kv-cache-dtype", placement.kv_cache_dtype]
-    if placement.dtype != "auto":
-        given += ["--dtype", placement.dtype]
-    if placement.quantization:
+    """The placement in vLLM's words."""
+    given = [
+        "--max-model-len", str(placement.max_model_len),
+        "--max-num-seqs", str(placement.max_num_seqs),
+        "--dtype", placement.dtype,
+        "--kv-cache-dtype", placement.kv_cache_dtype,
+    ]  # fmt: skip
+    if placement.quantization is not None:
         given += ["--quantization", placement.quantization]
-    if not placement.enable_prefix_caching:
-        given.append("--no-enable-prefix-caching")
-    if not placement.chunked_prefill:
-        given.append("--no-enable-chunked-prefill")
+    # both are the defaults of today's vLLM, not of every model's
+    given.append(
+        "--enable-prefix-caching" if placement.enable_prefix_caching else "--no-enable-prefix-caching"
+    )
+    given.append("--enable-chunked-prefill" if placement.chunked_prefill else "--no-enable-chunked-prefill")
+    if placement.device == CPU:
+        # a share would be one of the whole machine's memory; compiling costs a minute or two of start for 8 %
+        given += ["--kv-cache-memory-bytes", str(_CPU_KV_BYTES), "--enforce-eager"]
+    else:
+        given += ["--gpu-memory-utilization", f"{placement.memory_share:.4g}"]
     return given
 
 
-def _as_set(settings: LlmSettings) -> LlmPlacement:
-    return LlmPlacement(settings.device, 0.0, settings.context_tokens, settings.parallel)
-
-
-def environment(settings: LlmSettings) -> Mapping[str, str]:
-    """The key goes by the environment: a command line is readable by every user of the machine."""
-    return {"VLLM_API_KEY": settings.api_key.get_secret_value()} if settings.api_key else {}
+def environment(settings: LlmSettings, placement: LlmPlacement, cores: Sequence[int]) -> Mapping[str, str]:
+    """`cores`: those this process may use. The key goes by the environment: anyone may read a command line."""
+    made: dict[str, str] = {}
+    if settings.api_key:
+        made["VLLM_API_KEY"] = settings.api_key.get_secret_value()
+    if placement.device == CPU:
+        # two of its threads on one core wait for each other; by itself it takes one thread less than there are cores
+        made["VLLM_CPU_OMP_THREADS_BIND"] = ",".join(map(str, sorted(cores)[: settings.threads]))
+    elif not placement.device.startswith("cuda"):
+        made["CUDA_VISIBLE_DEVICES"] = placement.device
+    return made

@@ -10,7 +10,7 @@ import logging
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 _READ_S: Final = 300.0
 _RESTORE_S: Final = 10.0
 _KEPT_S: Final = 30 * 24 * 3600
+_REASON_BYTES: Final = 500
 
 
 Talk = tuple[TalkMessage, ...]
@@ -61,8 +62,8 @@ class SlotStates:
             messages = [message.model_dump() for message in talk]
             asked = {"messages": messages, "max_tokens": 1, "id_slot": 0}
             base = server.listening_address
-            if _post(f"{base}/v1/chat/completions", asked, _READ_S, None):
-                _post(f"{base}/slots/0?action=save", {"filename": self._name(talk)}, _RESTORE_S, None)
+            if post(f"{base}/v1/chat/completions", asked, _READ_S, None):
+                post(f"{base}/slots/0?action=save", {"filename": self._name(talk)}, _RESTORE_S, None)
 
     def restore(self, base: str, talks: Sequence[Talk], slots: int, api_key: SecretStr | None) -> None:
         """Gives each slot of the server at `base` one of the beginnings, in turn."""
@@ -72,7 +73,7 @@ class SlotStates:
             state = self.folder / self._name(talks[slot % len(talks)])
             if not state.exists():
                 continue
-            if _post(f"{base}/slots/{slot}?action=restore", {"filename": state.name}, _RESTORE_S, api_key):
+            if post(f"{base}/slots/{slot}?action=restore", {"filename": state.name}, _RESTORE_S, api_key):
                 state.touch()
             else:
                 state.unlink()  # the next start reads it again
@@ -87,14 +88,26 @@ class SlotStates:
                 state.unlink(missing_ok=True)
 
 
-def _post(url: str, body: dict[str, Any], timeout_s: float, api_key: SecretStr | None) -> bool:
-    headers = {"Content-Type": "application/json"}
+def post(
+    url: str,
+    body: dict[str, Any],
+    timeout_s: float,
+    api_key: SecretStr | None,
+    more: Mapping[str, str] | None = None,
+) -> bool:
+    """Asks our own server; False, and a warning with its reason, when it refuses. `more`: further headers."""
+    headers = {"Content-Type": "application/json", **(more or {})}
     if api_key:
         headers["Authorization"] = f"Bearer {api_key.get_secret_value()}"
     request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - our own server
     try:
         with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310
             answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            said = error.read(_REASON_BYTES).decode("utf-8", "replace")
+        log.warning("the beginning of a talk could not be made ready: status %d, %s", error.code, said)
+        return False
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
         log.warning("the beginning of a talk could not be made ready: %s", error)
         return False

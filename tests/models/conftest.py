@@ -68,12 +68,12 @@ def start_worker(cache_dir: Path) -> StartWorker:
     @asynccontextmanager
     async def start(kind: str, cache: Path = cache_dir, **settings: object) -> AsyncIterator[WorkerProcess]:
         with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+            settings.setdefault("port", free.getsockname()[1])
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", _PROGRAM, kind, json.dumps({"port": port, **settings}), str(cache),
+            sys.executable, "-c", _PROGRAM, kind, json.dumps(settings), str(cache),
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
-        worker = WorkerProcess(f"http://127.0.0.1:{port}", process)
+        worker = WorkerProcess(f"http://127.0.0.1:{settings['port']}", process)
         try:
             await _until_ready(worker)
             yield worker

@@ -33,10 +33,12 @@ class Fault:
     kind: Literal["status", "hang", "die"]
     code: int = 500
     after: int = 0
+    retry_after_s: int = 1
 
     @classmethod
-    def status(cls, code: int) -> Self:
-        return cls("status", code=code)
+    def status(cls, code: int, *, retry_after_s: int = 1) -> Self:
+        """`retry_after_s` goes out with 429 and 503."""
+        return cls("status", code=code, retry_after_s=retry_after_s)
 
     @classmethod
     def hang(cls) -> Self:
@@ -83,8 +85,8 @@ class FakeWorker:
 
     async def _answer(self, request: web.Request, body: Any, fault: Fault | None) -> web.StreamResponse:
         match fault:
-            case Fault(kind="status", code=code):
-                return _refusal(code)
+            case Fault(kind="status", code=code, retry_after_s=wait_s):
+                return _refusal(code, wait_s)
             case Fault(kind="hang"):
                 await asyncio.Event().wait()
             case Fault(kind="die", after=0):
@@ -255,12 +257,19 @@ class Spoken:
 
 @dataclass
 class FakeTts(FakeWorker):
-    """Speaks a tone. `chunk_delay_s` is waited before each 100 ms of it; with 0.2 it is slower than real time."""
+    """Speaks a tone. `chunk_delay_s` is waited before each 100 ms of it; with 0.2 it is slower than real time.
+
+    `choose_fault` is asked what goes wrong with a text.
+    """
 
     rate: int = 8000
     chunk_delay_s: float = 0.0
     seconds_per_char: float = 0.06
+    choose_fault: Callable[[str], Fault | None] = lambda _: None
     spoken: list[Spoken] = field(default_factory=list)
+
+    async def _answer(self, request: web.Request, body: Any, fault: Fault | None) -> web.StreamResponse:
+        return await super()._answer(request, body, fault or self.choose_fault(body["input"]))
 
     async def answer(
         self, request: web.Request, body: dict[str, Any], dies_after: int | None
@@ -338,8 +347,8 @@ async def served(worker: FakeWorker, path: str, port: int = 0) -> AsyncIterator[
         await runner.cleanup()
 
 
-def _refusal(status: int) -> web.Response:
-    headers = {"Retry-After": "1"} if status in {429, 503} else {}
+def _refusal(status: int, retry_after_s: int = 1) -> web.Response:
+    headers = {"Retry-After": str(retry_after_s)} if status in {429, 503} else {}
     error = {"message": f"scripted {status}", "type": "server_error", "code": status}
     return web.json_response({"error": error}, status=status, headers=headers)
 

@@ -11,7 +11,7 @@ they say is made up: all between them, sockets included, is the product.
 import asyncio
 import json
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -214,8 +214,12 @@ async def talk(
     *,
     calls: CallSettings | None = None,
     prepare: Callable[[FakeWorkers], None] = lambda _: None,
+    more_workers: Mapping[str, Sequence[str]] | None = None,
 ) -> AsyncIterator[Scene]:
-    """One call, from the caller's first packet on. `prepare`: what the workers are to say, before the call begins."""
+    """One call, from the caller's first packet on. `prepare`: what the workers are to say, before the call begins.
+
+    `more_workers`: addresses of further ones, by kind.
+    """
     async with (
         fake_workers() as workers,
         FakeAri() as ari,
@@ -224,7 +228,7 @@ async def talk(
     ):
         prepare(workers)
         with tempfile.TemporaryDirectory(prefix="talk-") as folder:
-            setup = _setup(ari, workers, profile, calls, Path(folder))
+            setup = _setup(ari, workers, profile, calls, Path(folder), more_workers or {})
             transport, line = await asyncio.get_running_loop().create_datagram_endpoint(
                 PhoneLine, local_addr=("127.0.0.1", 0)
             )
@@ -248,7 +252,12 @@ async def talk(
 
 
 def _setup(
-    ari: FakeAri, workers: FakeWorkers, profile: Profile, calls: CallSettings | None, folder: Path
+    ari: FakeAri,
+    workers: FakeWorkers,
+    profile: Profile,
+    calls: CallSettings | None,
+    folder: Path,
+    more: Mapping[str, Sequence[str]],
 ) -> Setup:
     return Setup(
         ari=ari.settings(),
@@ -256,9 +265,9 @@ def _setup(
         calls=calls or CallSettings(drain_s=0),
         web=WebSettings(port=free_ports(1, SOCK_STREAM)[0]),
         workers=WorkersSettings(
-            stt=SttSettings(url=workers.stt_url),
-            llm=LlmSettings(url=workers.llm_url),
-            tts=TtsSettings(url=workers.tts_url),
+            stt=SttSettings(url=workers.stt_url, more_urls=tuple(more.get("stt", ()))),
+            llm=LlmSettings(url=workers.llm_url, more_urls=tuple(more.get("llm", ()))),
+            tts=TtsSettings(url=workers.tts_url, more_urls=tuple(more.get("tts", ()))),
         ),
         profiles={"default": profile},
         phrases_dir=folder / "phrases",

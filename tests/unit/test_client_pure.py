@@ -12,7 +12,6 @@ from gpu_workers.client.answer import AnswerError, json_object
 from gpu_workers.client.chat import ChatDeltas, Message, ToolCall
 from gpu_workers.client.health import Health, health_of
 from gpu_workers.client.pcm import PcmError, PcmStream
-from gpu_workers.client.replicas import Replicas
 from gpu_workers.client.sse import SseError, SseParser
 from gpu_workers.client.stt import Transcript, transcript_of, wav_file
 from gpu_workers.errors import WorkerError
@@ -314,27 +313,6 @@ def test_a_transcript_of_any_server(answer: bytes, right: Transcript) -> None:
 def test_what_is_no_transcript(answer: bytes) -> None:
     with pytest.raises(AnswerError):
         transcript_of(json_object(answer), 2.0)
-
-
-def test_replicas_take_turns() -> None:
-    replicas = Replicas(["http://a/", "http://b/v1"])
-    assert [replicas.order(0.0)[0] for _ in range(3)] == ["http://a", "http://b", "http://a"]
-
-
-def test_a_replica_that_failed_comes_last_for_a_while() -> None:
-    replicas = Replicas(["http://a", "http://b"])
-    replicas.failed("http://a", 10.0)
-    assert [replicas.order(11.0)[0] for _ in range(2)] == ["http://b", "http://b"]
-    assert [replicas.order(15.5)[0] for _ in range(2)] == ["http://a", "http://b"]
-    replicas.failed("http://b", 16.0)
-    replicas.answered("http://b")
-    assert replicas.order(16.0)[0] == "http://a"
-    assert replicas.order(16.0)[0] == "http://b"
-
-
-def test_no_replica_is_a_mistake() -> None:
-    with pytest.raises(ValueError, match="at least one"):
-        Replicas([])
 
 
 @pytest.mark.parametrize(

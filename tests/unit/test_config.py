@@ -354,6 +354,11 @@ class TestKeysThatMustAgree:
                 "workers.stt.url: is the address of a worker that runs elsewhere",
             ),
             ("workers: {stt: {start: false, url: 'a:1'}}", "workers.stt.url: is no address"),
+            ("workers: {stt: {more_urls: ['http://a:1', 'b']}}", "workers.stt.more_urls[1]: is no address"),
+            (
+                "workers: {tts: {more_urls: ['http://me:x@a:1']}}",
+                "workers.tts.more_urls[0]: must not hold a name or password: write those as workers.tts.api_key",
+            ),
             (
                 "workers: {llm: {host: 0.0.0.0}}",
                 "workers.llm.api_key: is missing, and 0.0.0.0 can be reached",

@@ -16,6 +16,7 @@ from gpu_workers.client import (
     ToolCall,
     TtsClient,
     WorkerError,
+    any_health,
     health,
     worker_session,
 )
@@ -250,7 +251,7 @@ class TestTts:
 
 class TestFaults:
     @pytest.mark.parametrize(
-        ("status", "tries"), [(500, 2), (502, 2), (408, 2), (429, 1), (503, 1), (400, 1), (404, 1), (413, 1)]
+        ("status", "tries"), [(500, 2), (502, 2), (408, 2), (429, 2), (503, 2), (400, 1), (404, 1), (413, 1)]
     )
     async def test_a_status(self, fakes: FakeWorkers, status: int, tries: int) -> None:
         fakes.llm.fault = Fault.status(status)
@@ -345,6 +346,15 @@ class TestHealth:
             assert await health(session, fakes.stt_url + "/v1") == Health(True, "FakeStt", "cpu")
             fakes.stt.ready = False
             assert (await health(session, fakes.stt_url)).ready is False
+
+    async def test_of_equal_workers_one_that_is_ready_is_enough(self, fakes: FakeWorkers) -> None:
+        fakes.stt.ready = False
+        async with worker_session() as session:
+            found = await any_health(session, [fakes.stt_url, fakes.tts_url])
+            assert found == Health(True, "FakeTts", "cpu")
+            fakes.tts.ready = False
+            found = await any_health(session, [fakes.stt_url, fakes.tts_url])
+            assert (found.ready, found.model) == (False, "FakeStt")
 
     async def test_nobody_listens(self) -> None:
         async with worker_session() as session:

@@ -204,16 +204,72 @@ class TestTheAnswerBreaks:
 
         virtual_time(main())
 
-    @pytest.mark.parametrize("code", [429, 500, 400])
-    def test_a_model_that_refuses_is_an_apology_at_once(self, virtual_time: RunVirtual, code: int) -> None:
+    @pytest.mark.parametrize(("code", "within_s"), [(429, 2.5), (500, 1.5), (400, 1.5)])
+    def test_a_model_that_refuses_is_an_apology_at_once(
+        self, virtual_time: RunVirtual, code: int, within_s: float
+    ) -> None:
+        """W4: one that is full and says when to come again is asked again then, once."""
+
         async def main() -> None:
             async with talk() as scene:
                 scene.workers.llm.fault = Fault.status(code)
                 await scene.ask(QUESTION, "never")
                 said = scene.now
                 await scene.until(lambda: scene.heard_s(PHRASES.apology) > 0)
-                assert scene.now - said < 1.5
+                assert scene.now - said < within_s
                 assert len(scene.workers.llm.requests) == 0
+
+        virtual_time(main())
+
+    def test_a_sentence_without_a_voice_is_left_out_and_remembered_as_not_heard(
+        self, virtual_time: RunVirtual
+    ) -> None:
+        """W8: tried again once, then left out; the answer goes on."""
+        said = ["It costs nineteen dollars. ", "We have red ones. ", "Anything else?"]
+
+        async def main() -> None:
+            async with talk() as scene:
+                voice = scene.workers.tts
+                voice.choose_fault = lambda text: Fault.die() if "red" in text else None
+                await scene.ask(QUESTION, said)
+                await scene.until_said("Anything else?")
+                line = scene.lines()[-1]
+                assert line["bot"] == "It costs nineteen dollars. ... Anything else?"
+                assert (line["cut"], line["unspoken"]) == (False, ["We have red ones."])
+                await scene.ask(QUESTION, "Yes.")
+                await scene.until_said("Yes.")
+                assert {"role": "assistant", "content": line["bot"]} in scene.asked()
+
+        virtual_time(main())
+
+    def test_a_sentence_that_breaks_off_is_remembered_as_far_as_it_was_heard(
+        self, virtual_time: RunVirtual
+    ) -> None:
+        async def main() -> None:
+            async with talk() as scene:
+                voice = scene.workers.tts
+                voice.chunk_delay_s = 0.05
+                voice.choose_fault = lambda text: Fault.die(after=9) if "nineteen" in text else None
+                await scene.ask(QUESTION, ["It costs nineteen dollars a month. ", "Anything else?"])
+                await scene.until_said("Anything else?")
+                assert scene.lines()[-1]["bot"] == "It costs ... Anything else?"
+
+        virtual_time(main())
+
+    def test_a_voice_that_is_gone_in_mid_answer_is_an_apology(self, virtual_time: RunVirtual) -> None:
+        """W8: two sentences in a row."""
+
+        async def main() -> None:
+            async with talk() as scene:
+                scene.workers.tts.choose_fault = lambda text: None if "nineteen" in text else Fault.die()
+                await scene.ask(
+                    QUESTION, ["It costs nineteen dollars. ", "One more. ", "Two more. ", "Three."]
+                )
+                await scene.until_said(PHRASES.apology)
+                assert [(saying, text) for saying, text, _ in scene.said()[1:]] == [
+                    ("answer", "It costs nineteen dollars."),
+                    ("apology", PHRASES.apology),
+                ]
 
         virtual_time(main())
 

@@ -213,6 +213,11 @@ def _urls(config: Config) -> Iterator[Finding]:
     """The address itself is not shown: a password may stand in it."""
     urls: list[tuple[KeyPath, str | None]] = [(("ari", "url"), config.ari.url)]
     urls += [(("workers", name, "url"), worker.url) for name, worker in worker_parts(config).items()]
+    urls += [
+        (("workers", name, "more_urls", number), url)
+        for name, worker in worker_parts(config).items()
+        for number, url in enumerate(worker.more_urls)
+    ]
     for path, url in urls:
         if url is None:
             continue
@@ -224,7 +229,7 @@ def _urls(config: Config) -> Iterator[Finding]:
         if not complete:
             yield finding("is no address: write it like http://10.0.0.5:8088", path)
         elif parts.username is not None or parts.password is not None:
-            secret = "ari.username and ari.password" if path[0] == "ari" else f"{dotted(path[:-1])}.api_key"
+            secret = "ari.username and ari.password" if path[0] == "ari" else f"{dotted(path[:2])}.api_key"
             yield finding(f"must not hold a name or password: write those as {secret}", path)
 
 

@@ -1,0 +1,112 @@
+"""What stands before vLLM's own server, inside its process: it is ready only once it is warm, and its line has an end.
+
+vLLM takes it as `--middleware gpu_workers.llm.gate.Gate`; `Terms` come by the environment. It imports nothing that is
+not in vLLM's own environment.
+"""
+
+import hmac
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gpu_workers.errors import RequestError
+from gpu_workers.guard import Guard
+
+VARIABLE: Final = "VOICEBOT_GATE"
+WARMING: Final = "x-voicebot-warming"
+_MAX_BODY: Final = 4 * 1024 * 1024
+_WARM_UP_S: Final = 5
+
+
+@dataclass(frozen=True)
+class Terms:
+    """`open_file` exists once the server is warm. `token` lets the warm-up itself in before.
+
+    `running` answers are written side by side, `waiting` more may wait; beyond that it is full.
+    """
+
+    open_file: str
+    token: str
+    running: int
+    waiting: int
+    model: str
+    device: str
+
+    def to_environment(self) -> dict[str, str]:
+        return {VARIABLE: json.dumps(asdict(self))}
+
+    @classmethod
+    def from_environment(cls) -> "Terms":
+        return cls(**json.loads(os.environ[VARIABLE]))
+
+
+class Gate:
+    """ASGI middleware: 503 until warm, 429 when full, 413 for a body beyond 4 MiB; /health as of our other workers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._terms = Terms.from_environment()
+        self._app = app
+        # the key is vLLM's own to check
+        self._guarded = Guard(
+            app, refusal=self._refusal, api_key=None, max_body=_MAX_BODY, answered=lambda *_: None
+        )
+        self._open = False
+        self._busy = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == "/health":
+            await self._health(scope, receive, send)
+        elif scope["type"] != "http" or scope["method"] != "POST" or self._is_warm_up(scope):
+            await self._app(scope, receive, send)
+        else:
+            self._busy += 1
+            try:
+                await self._guarded(scope, receive, send)
+            finally:
+                self._busy -= 1
+
+    def _is_warm_up(self, scope: Scope) -> bool:
+        given = dict(scope["headers"]).get(WARMING.encode(), b"")
+        return hmac.compare_digest(given, self._terms.token.encode())
+
+    def _is_open(self) -> bool:
+        self._open = self._open or Path(self._terms.open_file).exists()
+        return self._open
+
+    def _refusal(self) -> RequestError | None:
+        if not self._is_open():
+            return RequestError(
+                503, "the llm worker is loading: it warms up", code="loading", retry_after_s=_WARM_UP_S
+            )
+        if self._busy > self._terms.running + self._terms.waiting:
+            return RequestError(
+                429, f"{self._terms.waiting} requests wait already", code="queue_full", retry_after_s=1
+            )
+        return None
+
+    async def _health(self, scope: Scope, receive: Receive, send: Send) -> None:
+        status = 500
+
+        async def note(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+
+        await self._app(scope, receive, note)
+        live = status == 200
+        ready = live and self._is_open()
+        said: dict[str, Any] = {
+            "live": live,
+            "ready": ready,
+            "status": "ready" if ready else "loading" if live else "failed",
+            "model": self._terms.model,
+            "device": self._terms.device,
+            "queue": max(0, self._busy - self._terms.running),
+            "detail": "" if ready else "it warms up" if live else "the engine is dead",
+        }
+        await JSONResponse(said, 200 if ready else 503)(scope, receive, send)

@@ -1,0 +1,195 @@
+"""vLLM's own OpenAI server as a child of this process: started, warmed up, watched and stopped."""
+
+import importlib.util
+import logging
+import os
+import secrets
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+import gpu_workers
+from gpu_workers.devices.plan import LlmPlacement
+from gpu_workers.errors import ModelError
+from gpu_workers.llm.gate import WARMING, Terms
+from gpu_workers.llm.leash import leashed
+from gpu_workers.llm.listening import check_port, own_address
+from gpu_workers.llm.vllm import DRAIN_S, command, environment, unplanned
+from gpu_workers.llm.warm import post
+from gpu_workers.settings import LlmSettings
+
+log = logging.getLogger(__name__)
+
+_LOOK_S: Final = 0.2
+_READ_S: Final = 300.0
+_BEYOND_DRAIN_S: Final = 10.0
+_FIND_VLLM_S: Final = 60.0
+
+
+def run(settings: LlmSettings, placement: LlmPlacement | None = None) -> None:
+    """Serves until SIGTERM or Ctrl-C; a second one does not wait for the answers that are being written.
+
+    Raises ModelError when vLLM is not installed, its port is taken, or it ends by itself.
+    """
+    _find_vllm(settings)
+    check_port(settings)
+    placement = placement or unplanned(settings)
+    with tempfile.TemporaryDirectory(prefix="voicebot-llm-") as folder:
+        terms = Terms(
+            open_file=str(Path(folder) / "open"),
+            token=secrets.token_urlsafe(24),
+            running=placement.max_num_seqs,
+            waiting=settings.queue_limit,
+            model=settings.model,
+            device=placement.device,
+        )
+        server = _Server(settings, placement, terms, Path(folder))
+        with server.running(), _signals(server.stop):
+            if server.comes_up():
+                _warm_up(settings, terms, server)
+                Path(terms.open_file).touch()
+                log.info("llm worker ready: %s on %s", settings.model, placement.device)
+            server.wait()
+
+
+class _Server:
+    def __init__(self, settings: LlmSettings, placement: LlmPlacement, terms: Terms, folder: Path) -> None:
+        self._settings = settings
+        self._command = leashed(command(settings, placement))
+        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+        self._environment = {
+            **os.environ,
+            **environment(settings, placement, cores),
+            **terms.to_environment(),
+            "PYTHONPATH": _path_to_the_gate(folder),
+        }
+        self._stopping_since: float | None = None
+        self._ready = False
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """A process group of its own, of which nothing is left at the end of the block."""
+        self._process = subprocess.Popen(self._command, env=self._environment, process_group=0)  # noqa: S603
+        try:
+            yield
+        finally:
+            # the engine is a child of the server and outlives it when that is killed
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def stop(self) -> None:
+        """The first time it may finish its answers, the second time not."""
+        if self._stopping_since is None:
+            self._stopping_since = time.monotonic()
+            self._process.terminate()
+        else:
+            self._kill()
+
+    def comes_up(self) -> bool:
+        """Waits until it answers; False when it is to stop. Raises ModelError when it ends."""
+        while not self._ready:
+            if not self.goes_on():
+                return False
+            self._ready = _answers(f"{own_address(self._settings)}/v1/models")
+            time.sleep(_LOOK_S)
+        return True
+
+    def wait(self) -> None:
+        """Until it was told to stop and has ended. Raises ModelError when it ends by itself."""
+        while self.goes_on() or self._process.poll() is None:
+            time.sleep(_LOOK_S)
+            since = self._stopping_since
+            if since is not None and time.monotonic() - since > DRAIN_S + _BEYOND_DRAIN_S:
+                log.warning(
+                    "vLLM does not end by itself within %d s: it is killed", DRAIN_S + _BEYOND_DRAIN_S
+                )
+                self._kill()
+
+    def goes_on(self) -> bool:
+        """True while it runs and is to run. Raises ModelError when it ended by itself."""
+        if self._stopping_since is not None:
+            return False
+        status = self._process.poll()
+        if status is None:
+            return True
+        how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        when = "while serving" if self._ready else "before it could serve"
+        raise ModelError(f"vLLM {how} {when} {self._settings.model}; its reason is in the log above")
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def _warm_up(settings: LlmSettings, terms: Terms, server: _Server) -> None:
+    """Reads what every talk begins with: its state stays in the prefix cache, which all requests share."""
+    for talk in dict.fromkeys(settings.warm_talks):
+        if not server.goes_on():
+            return
+        # a model that was fetched from a hub is asked for by the name it is served under
+        asked = {
+            "model": settings.model,
+            "messages": [message.model_dump() for message in talk],
+            "max_tokens": 1,
+        }
+        began = time.monotonic()
+        url = f"{own_address(settings)}/v1/chat/completions"
+        if post(url, asked, _READ_S, settings.api_key, {WARMING: terms.token}):
+            log.info("the beginning of a talk was read in %.1f s", time.monotonic() - began)
+
+
+def _find_vllm(settings: LlmSettings) -> None:
+    if settings.python is None:
+        found = importlib.util.find_spec("vllm") is not None
+        where = ""
+    else:
+        looks = "import importlib.util, sys; sys.exit(not importlib.util.find_spec('vllm'))"
+        try:
+            asked = subprocess.run([str(settings.python), "-c", looks], check=False, timeout=_FIND_VLLM_S)  # noqa: S603
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ModelError(f"workers.llm.python: {settings.python} does not run: {error}") from error
+        found, where = asked.returncode == 0, f" for {settings.python} (workers.llm.python)"
+    if not found:
+        raise ModelError(
+            f"vLLM is not installed{where}; run: pip install 'voicebot[llm-gpu]' (about 3 GB), or set "
+            "workers.llm.engine to llama for a small model on the CPU"
+        )
+
+
+def _path_to_the_gate(folder: Path) -> str:
+    """A folder with this package and no other, so that nothing of our environment gets into vLLM's."""
+    (folder / "gpu_workers").symlink_to(Path(gpu_workers.__path__[0]).resolve(), target_is_directory=True)
+    return os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+
+
+def _answers(url: str) -> bool:
+    """Whether anybody does, whatever it says."""
+    try:
+        with urllib.request.urlopen(url, timeout=_LOOK_S):  # noqa: S310 - our own server
+            return True
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+
+
+@contextmanager
+def _signals(stop: Callable[[], None]) -> Iterator[None]:
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        stop()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,77 @@
+"""What vLLM's server does to its parent, without a model: it loads, serves, has an engine for a child, drains, dies.
+
+FAKE_VLLM says how: {"load_s": ..., "warm_s": ..., "word_s": ..., "fails_with": ...}.
+"""
+
+import argparse
+import asyncio
+import importlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+
+HOW: dict[str, Any] = json.loads(os.environ.get("FAKE_VLLM", "{}"))
+
+
+def app() -> FastAPI:
+    made = FastAPI()
+    asked: list[Any] = []
+
+    @made.get("/health")
+    async def health() -> Response:
+        return Response()
+
+    @made.get("/v1/models")
+    async def models() -> JSONResponse:
+        return JSONResponse({"data": []})
+
+    @made.get("/asked")
+    async def what_was_asked() -> JSONResponse:
+        return JSONResponse(asked)
+
+    @made.post("/v1/chat/completions")
+    async def chat(request: Request) -> Response:
+        body = await request.json()
+        asked.append(body)
+        await asyncio.sleep(HOW.get("warm_s", 0.0))
+
+        async def pieces() -> AsyncIterator[bytes]:
+            for word in ("One ", "two ", "three."):
+                yield b"data: " + json.dumps({"choices": [{"delta": {"content": word}}]}).encode() + b"\n\n"
+                await asyncio.sleep(0 if body.get("max_tokens") == 1 else HOW.get("word_s", 0.0))
+            yield b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+
+        return StreamingResponse(pieces(), media_type="text/event-stream")
+
+    return made
+
+
+def main() -> None:
+    given = argparse.ArgumentParser()
+    for flag in ("--host", "--port", "--middleware"):
+        given.add_argument(flag)
+    chosen, _ = given.parse_known_args()
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as engine:
+        Path(HOW["pids"]).write_text(f"{os.getpid()} {engine.pid}", encoding="ascii")
+        time.sleep(HOW.get("load_s", 0.0))
+        if "fails_with" in HOW:
+            os._exit(HOW["fails_with"])  # and leaves its engine behind
+        made = app()
+        module, _, name = chosen.middleware.rpartition(".")
+        made.add_middleware(getattr(importlib.import_module(module), name))
+        config = uvicorn.Config(made, host=chosen.host, port=int(chosen.port), log_level="warning")
+        uvicorn.Server(config).run()
+        engine.kill()
+
+
+if __name__ == "__main__":
+    main()
