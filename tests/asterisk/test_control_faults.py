@@ -244,6 +244,19 @@ async def test_of_nine_calls_at_once_four_are_taken_and_five_handed_back(
     await nothing_left(asterisk)
 
 
+async def test_the_dialplan_tells_a_caller_for_whom_a_worker_has_no_room_that_all_is_busy(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    workers.tts.max_calls = 1
+    async with running_bot(asterisk, workers, tmp_path) as bot, Phone() as phone, AsyncExitStack() as stack:
+        assert (await bot.ready())["max_calls"] == 1
+        await greeted(stack, phone, asterisk)
+        second = await greeted(stack, phone, asterisk)
+        await second.wait_for_end(PATIENCE_S)
+        assert second.cause == 17
+        assert await refused(bot, "tts_full") == 1
+
+
 async def test_a_hundred_callers_who_hang_up_as_soon_as_they_are_answered(
     asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
 ) -> None:
