@@ -408,12 +408,12 @@ class TestKeysThatMustAgree:
                 " workers.llm.context_tokens 512",
             ),
             (
-                "workers: {llm: {extra_args: ['--quantization', awq]}}",
-                "workers.llm.extra_args: are for vLLM, and this model runs on llama",
+                "workers: {llm: {extra_args: ['--enforce-eager']}}",
+                "workers.llm.extra_args: is for vLLM, and this model runs on llama",
             ),
             (
-                "workers: {llm: {device: 'cuda:0', model: a/b, warm_talks: [[{role: user, content: x}]]}}",
-                "workers.llm.warm_talks: are for llama, and this model runs on vLLM",
+                "workers: {llm: {memory_share: 0.5}}",
+                "workers.llm.memory_share: is for vLLM, and this model runs on llama",
             ),
             ("calls: {max_call_s: 3600}", "calls.max_call_s: must be less than 3600, when the dialplan"),
         ],

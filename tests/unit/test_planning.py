@@ -166,9 +166,8 @@ class TestConfiguration:
             config(f"workers: {{llm: {{extra_args: ['{argument}', x]}}}}")
 
     def test_other_arguments_go_through(self) -> None:
-        assert config("workers: {llm: {extra_args: [--enforce-eager]}}").workers.llm.extra_args == (
-            "--enforce-eager",
-        )
+        given = config("workers: {llm: {device: auto, model: a/b, extra_args: [--enforce-eager]}}")
+        assert given.workers.llm.extra_args == ("--enforce-eager",)
 
 
 class TestWorkers:

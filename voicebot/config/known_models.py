@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from gpu_workers.llm import engine_of
 from gpu_workers.models import MODELS
@@ -10,6 +11,8 @@ from voicebot.config.checks import worker_parts
 from voicebot.config.media_addresses import Finding, finding
 from voicebot.config.model import Config
 from voicebot.config.source import Problem
+
+_FOR_VLLM: Final = ("quantization", "kv_cache_dtype", "memory_share", "python", "extra_args")
 
 
 def unknown_models(config: Config) -> Iterator[Finding]:
@@ -28,14 +31,12 @@ def unknown_models(config: Config) -> Iterator[Finding]:
 def for_the_other_engine(config: Config) -> Iterator[Finding]:
     """What only the other engine reads."""
     llm, here = config.workers.llm, ("workers", "llm")
-    if not llm.start:
+    if not llm.start or engine_of(llm) == "vllm":
         return
-    if llm.extra_args and engine_of(llm) == "llama":
-        message = "are for vLLM, and this model runs on llama (workers.llm.engine, device): take them out"
-        yield finding(message, (*here, "extra_args"), (*here, "engine"), (*here, "device"))
-    if llm.warm_talks and engine_of(llm) == "vllm":
-        message = "are for llama, and this model runs on vLLM (workers.llm.engine, device): take them out"
-        yield finding(message, (*here, "warm_talks"), (*here, "engine"), (*here, "device"))
+    for key in _FOR_VLLM:
+        if getattr(llm, key) != type(llm).model_fields[key].default:
+            message = "is for vLLM, and this model runs on llama (workers.llm.engine, device): take it out"
+            yield finding(message, (*here, key), (*here, "engine"), (*here, "device"))
 
 
 def _wanted(worker: WorkerSettings) -> list[tuple[str, str, str]]:
