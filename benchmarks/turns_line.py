@@ -30,6 +30,7 @@ from stasis_app.ari.hub import AriCounts, EventHub
 from stasis_app.ari.link import AriLink
 from stasis_app.ari.names import LegNames
 from stasis_app.call import Call
+from stasis_app.flight_recorder import FlightRecorder
 from stasis_app.metrics import Metrics
 from stasis_app.phrases import PhraseBook
 from stasis_app.settings import Phrases, Profile
@@ -106,7 +107,11 @@ class _TappedPlane:
 
     @asynccontextmanager
     async def open(
-        self, call_id: str, on_event: Callable[..., None], *, override: MediaOverride | None = None
+        self,
+        call_id: str,
+        on_event: Callable[..., None],
+        _: Tap | None = None,
+        override: MediaOverride | None = None,
     ) -> AsyncIterator[MediaSession]:
         async with self._plane.open(call_id, on_event, self._tap, override=override) as session:
             yield session
@@ -216,6 +221,7 @@ class Line:
                 Metrics(),
                 notes,
                 self.end_waits,
+                FlightRecorder(None),
             )
             async with asyncio.TaskGroup() as group:
                 group.create_task(Call(start, call_id, profile, board).run())

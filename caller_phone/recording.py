@@ -102,6 +102,7 @@ class Recording:
         stereo = np.zeros((max(len(track) for track in tracks), 2), "<i2")
         for channel, track in enumerate(tracks):
             stereo[: len(track), channel] = track
+        Path(path).touch(mode=0o600)  # it holds what people said
         with wave.open(str(path), "wb") as file:
             file.setnchannels(2)
             file.setsampwidth(2)

@@ -31,6 +31,9 @@ class WorkerSettings(Settings):
     api_key: SecretStr | None = Field(
         None, description="Asked of clients; ${NAME} takes it from the environment."
     )
+    max_calls: int | None = Field(
+        None, ge=1, description="Calls it has room for at a time; null: it limits no calls."
+    )
 
     @property
     def base_url(self) -> str:

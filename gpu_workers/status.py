@@ -24,8 +24,12 @@ class Phase(StrEnum):
 class Status:
     """What a worker tells of itself at /health."""
 
-    def __init__(self, kind: str, model: str, device: str, waiting: Callable[[], int]) -> None:
+    def __init__(
+        self, kind: str, model: str, device: str, waiting: Callable[[], int], max_calls: int | None = None
+    ) -> None:
+        """`max_calls`: how many calls at a time it has room for, as its admin says; None: that is not limited."""
         self.kind = kind
+        self.max_calls = max_calls
         self.model = model
         self.device = device
         self.waiting = waiting
@@ -57,6 +61,7 @@ class Status:
             "model": self.model,
             "device": self.device,
             "queue": self.waiting(),
+            "max_calls": self.max_calls,
             "detail": self.detail,
         }
 

@@ -124,6 +124,14 @@ class MediaPlane:
     def port_stats(self) -> PortStats:
         return self._rtp.port_stats()
 
+    def usable_ports(self, override: MediaOverride | None = None) -> int | None:
+        """How many calls can have a UDP port now, those that have one included; None if such calls need none."""
+        if medium_of(self._settings, override).transport != "rtp":
+            return None
+        self._rtp.sweep(self._loop.time())
+        ports = self._rtp.port_stats()
+        return ports.free + ports.leased
+
     def _sweep(self) -> None:
         self._sweeper = self._loop.call_later(_SWEEP_EVERY_S, self._sweep)
         self._rtp.sweep(self._loop.time())

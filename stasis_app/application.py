@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
@@ -17,11 +17,13 @@ from media_bridge.codecs import WIRE
 from media_bridge.plane import MediaPlane, check_addresses
 from media_bridge.settings import MediaSettings, medium_of
 from media_bridge.turn_end_waits import EndWaits
+from stasis_app.admission import WORKERS, Admission, Resource, share
 from stasis_app.ari.errors import AppReplaced, AriError
 from stasis_app.ari.events import StasisStart
 from stasis_app.ari.link import AriLink
-from stasis_app.ari.stream import Connected
+from stasis_app.ari.stream import Connected, Down, LinkState
 from stasis_app.call import Call
+from stasis_app.flight_recorder import FlightRecorder
 from stasis_app.metrics import Metrics
 from stasis_app.phrases import PhraseBook
 from stasis_app.record import CallRecord
@@ -41,7 +43,10 @@ _LAG_WINDOW = 20
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """All that `run` is told: the parts of voicebot.yaml that concern it, and where it may write."""
+    """All that `run` is told: the parts of voicebot.yaml that concern it, and where it may write.
+
+    `processes`: how many call processes share the workers.
+    """
 
     ari: AriSettings
     media: MediaSettings
@@ -51,14 +56,7 @@ class Setup:
     profiles: Mapping[str, Profile]
     phrases_dir: Path
     transcript: Path | None = None
-
-
-@dataclass(slots=True)
-class _Running:
-    """The calls of now, by the caller's channel id."""
-
-    calls: dict[str, Call] = field(default_factory=dict)
-    draining: bool = False
+    processes: int = 1
 
 
 class Application:
@@ -68,8 +66,12 @@ class Application:
         self._setup = setup
         self._board = board
         self._group = group
-        self._running = _Running()
+        self._calls: dict[
+            str, Call
+        ] = {}  # by call id: a caller may come back before the first call is undone
+        self._admission = Admission()
         self._workers: dict[str, Health] = {}
+        self._rooms: dict[str, int | None] = {}
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -77,26 +79,7 @@ class Application:
 
     def on_call(self, start: StasisStart) -> None:
         """A caller has entered our Stasis application."""
-        reason = self._refusal(start)
-        if reason:
-            log.info("a call is handed back to the dialplan: %s", reason)
-            self._group.create_task(self._board.hand_back(start.channel.id, reason))
-            return
-        profile = self._setup.profiles[_profile_name(start.args)]
-        call = Call(start, secrets.token_hex(4), profile, self._board)
-        self._running.calls[start.channel.id] = call
-        self._idle.clear()
-        self._group.create_task(self._carry(start.channel.id, call))
-
-    def _refusal(self, start: StasisStart) -> str | None:
-        """The word for VOICEBOT_REASON, or None when the call is taken."""
-        if self._running.draining:
-            return "draining"
-        if len(self._running.calls) >= self._setup.calls.max_calls:
-            return "full"
-        if self._board.plane.overloaded:
-            return "overloaded"
-        name = _profile_name(start.args)
+        channel_id, call_id, name = start.channel.id, secrets.token_hex(4), _profile_name(start.args)
         profile = self._setup.profiles.get(name)
         if profile is None:
             log.error(
@@ -104,10 +87,48 @@ class Application:
                 name,
                 ", ".join(sorted(self._setup.profiles)),
             )
-            return "unknown_profile"
-        if not self._board.phrases.knows(profile):
-            return "not_ready"
-        return None
+            self._refuse(channel_id, "unknown_profile")
+        elif not self._board.phrases.knows(profile):
+            self._refuse(channel_id, "not_ready")
+        elif self._board.plane.overloaded:
+            self._refuse(channel_id, "overloaded")
+        elif reason := self._no_place(call_id, profile):
+            self._refuse(channel_id, reason)
+        else:
+            call = self._calls[call_id] = Call(start, call_id, profile, self._board)
+            self._idle.clear()
+            carrying = self._group.create_task(self._carry(channel_id, call))
+            # also when it was cancelled before it began
+            carrying.add_done_callback(lambda _: self._over(call_id))
+
+    def _refuse(self, channel_id: str, reason: str) -> None:
+        log.info("a call is handed back to the dialplan: %s", reason)
+        self._group.create_task(self._board.hand_back(channel_id, reason))
+
+    def _no_place(self, call_id: str, profile: Profile) -> str | None:
+        """Reserve all that the call needs; the word for VOICEBOT_REASON when there is no room."""
+        limits = self._limits()
+        ports = self._board.plane.usable_ports(profile.media)
+        needs: set[Resource] = {"calls", *WORKERS}
+        if ports is not None:
+            needs.add("port")
+            limits["port"] = ports
+        return self._admission.reserve(call_id, needs, limits)
+
+    def _limits(self) -> dict[Resource, int | None]:
+        """How many calls at a time each part has room for: a worker's own word, else what voicebot.yaml says of it."""
+        workers, processes = self._setup.workers, self._setup.processes
+        written = {"stt": workers.stt, "llm": workers.llm, "tts": workers.tts}
+        limits: dict[Resource, int | None] = {"calls": self._setup.calls.max_calls}
+        for name in WORKERS:
+            limits[name] = share(self._rooms.get(name) or written[name].max_calls, processes)
+        return limits
+
+    def _over(self, call_id: str) -> None:
+        del self._calls[call_id]
+        self._admission.release(call_id)
+        if not self._calls:
+            self._idle.set()
 
     async def _carry(self, channel_id: str, call: Call) -> None:
         metrics = self._board.metrics
@@ -127,9 +148,6 @@ class Application:
             metrics.calls_ended.labels(cause).inc()
             record = CallRecord(call.call_id, cause, time.monotonic() - began, call.sound)
             log.info("%s", record, extra=record.fields())
-            del self._running.calls[channel_id]
-            if not self._running.calls:
-                self._idle.set()
 
     # --- readiness ---
 
@@ -142,8 +160,16 @@ class Application:
         known = all(map(self._board.phrases.knows, self._setup.profiles.values()))
         parts["phrases"] = "" if known else "greetings and apologies are not made yet"
         parts["media"] = "overloaded: no new calls" if self._board.plane.overloaded else ""
-        parts["calls"] = "draining" if self._running.draining else ""
-        return Readiness(parts=parts, calls=len(self._running.calls), max_calls=self._setup.calls.max_calls)
+        parts["calls"] = "draining" if self._admission.closed else ""
+        places = min(limit for limit in self._limits().values() if limit is not None)
+        return Readiness(parts=parts, calls=len(self._calls), max_calls=places)
+
+    def on_link(self, state: LinkState) -> None:
+        """The connection to Asterisk has changed."""
+        self._board.metrics.ari_connected.set(isinstance(state, Connected))
+        if isinstance(state, Down):
+            for call in self._calls.values():
+                call.asterisk_is_down()
 
     async def watch_workers(self, session: aiohttp.ClientSession) -> None:
         workers = self._setup.workers
@@ -153,6 +179,8 @@ class Application:
                 any_health(session, worker.base_urls, api_key=worker.api_key) for worker in named.values()
             )
             self._workers = dict(zip(named, await asyncio.gather(*asked), strict=True))
+            # one that is away says nothing new: a call meanwhile is admitted by what it said last
+            self._rooms |= {name: said.max_calls for name, said in self._workers.items() if said.ready}
             await asyncio.sleep(_HEALTH_EVERY_S)
 
     async def watch_lag(self) -> None:
@@ -171,10 +199,10 @@ class Application:
 
     async def drain(self) -> None:
         """No new calls; running ones may finish within `calls.drain_s`, then they hear the goodbye."""
-        self._running.draining = True
+        self._admission.close()
         if not await self._wait_idle(self._setup.calls.drain_s):
-            log.info("drain: %d calls get their goodbye", len(self._running.calls))
-            for call in self._running.calls.values():
+            log.info("drain: %d calls get their goodbye", len(self._calls))
+            for call in self._calls.values():
                 call.end_politely()
             await self._wait_idle(_GOODBYE_S)
 
@@ -232,6 +260,7 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
     metrics = Metrics()
     async with AsyncExitStack() as stack:
         transcript = stack.enter_context(Transcript(setup.transcript))
+        flights = stack.enter_context(FlightRecorder(setup.calls.flight_recorder))
         workers = setup.workers
         session = await stack.enter_async_context(worker_session())
         stt = await stack.enter_async_context(
@@ -257,9 +286,10 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
                 setup.ari,
                 setup.ari.app,  # the same after a restart, so that a new process knows what an old one left
                 on_call=lambda start: calls[0].on_call(start),
-                on_state=lambda state: metrics.ari_connected.set(isinstance(state, Connected)),
+                on_state=lambda state: calls[0].on_link(state),
             )
         )
+        metrics.count_ari(link.counts)
         # inside the link: calls that are cut short still take their legs down and hang up
         group = await stack.enter_async_context(_cancelled_at_exit())
         board = Switchboard(
@@ -272,6 +302,7 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
             metrics,
             transcript,
             EndWaits.around(setup.media.endpoint.end_ms),
+            flights,
         )
         application = Application(setup, board, group)
         calls.append(application)

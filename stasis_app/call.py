@@ -8,7 +8,7 @@ from types import TracebackType
 
 from media_bridge import events as media
 from media_bridge.ports import NoPortError
-from media_bridge.session import MediaSession
+from media_bridge.session import MediaSession, Tap
 from media_bridge.transport import Offer
 from stasis_app import conversation as talk
 from stasis_app.ari.errors import AriError, LegFailed
@@ -23,6 +23,7 @@ from stasis_app.ari.events import (
 from stasis_app.ari.hub import Subscription
 from stasis_app.conversation import Phase, Saying, State, step
 from stasis_app.expecting import expecting
+from stasis_app.flight_recorder import Flight
 from stasis_app.hearing import Hearing
 from stasis_app.history import History
 from stasis_app.judging import judge, judge_ongoing
@@ -51,6 +52,8 @@ GREET_ANYWAY_S = 0.25
 """The greeting begins with the caller's first packet, when the phone's audio is open, or this long after the leg."""
 
 CLOSING_LIMIT_S = 12.0
+ASTERISK_DOWN_S = 0.5
+"""No event socket can be opened and no sound came for this long: Asterisk has ended, and the call with it."""
 
 
 class Call:
@@ -77,6 +80,8 @@ class Call:
         )
         self._held = False
         self._cause = "normal"
+        self._why_gone = "caller_hung_up"
+        self._flight: Flight | None = None
 
     def post(self, event: talk.Event) -> None:
         """Hand the conversation an event, from anywhere on the loop."""
@@ -86,6 +91,19 @@ class Call:
         """Say goodbye and hang up, whatever is going on."""
         self.post(talk.CallLimit())
 
+    def asterisk_is_down(self) -> None:
+        """Its event port is closed. Where sound still comes Asterisk lives, and so does the call."""
+        self._why_gone = "asterisk_lost"
+        if self._session is not None:
+            heard, loop = self._session.stats().packets_in, asyncio.get_running_loop()
+            self._timers[talk.MediaLost] = loop.call_later(ASTERISK_DOWN_S, self._end_if_silent, heard)
+
+    def _end_if_silent(self, heard: int) -> None:
+        if self._session is not None and self._session.stats().packets_in > heard:
+            self._why_gone = "caller_hung_up"
+        else:
+            self.post(talk.MediaLost("asterisk_lost"))
+
     async def run(self) -> str:
         """The call, to its end; returns why it ended."""
         link = self._board.link
@@ -94,7 +112,10 @@ class Call:
                 # before anything is built: what is undone first is the leg, then the caller goes on
                 stack.push_async_exit(self._leave_nobody_behind)
                 session = await stack.enter_async_context(
-                    self._board.plane.open(self.call_id, self._on_media, override=self._profile.media)
+                    self._board.plane.open(self.call_id, self._on_media, self._tap(), self._profile.media)
+                )
+                self._flight = stack.enter_context(
+                    self._board.flights.flight(self.call_id, self._state, session.rate)
                 )
                 self._offer = session.offer
                 stack.callback(self._count, session)
@@ -124,8 +145,8 @@ class Call:
             await self._board.hand_back(self._start.channel.id, "media_failed")
         except NoPortError as error:
             log.warning("call %s: %s", self.call_id, error)
-            self._cause = "media_failed"
-            await self._board.hand_back(self._start.channel.id, "media_failed")
+            self._cause = "no_port"
+            await self._board.hand_back(self._start.channel.id, "no_port")
         return self._cause
 
     async def _leave_nobody_behind(
@@ -136,6 +157,13 @@ class Call:
             begun = self._state.phase is not Phase.CONNECTING
             await self._board.hand_back(self._start.channel.id, "stopped" if begun else "draining")
 
+    def _tap(self) -> Tap | None:
+        def tap(caller: bytes, bot: bytes) -> None:
+            if self._flight is not None:
+                self._flight.tap(caller, bot)
+
+        return tap if self._board.flights.wanted else None
+
     async def _watch_caller(self, inbox: Subscription, session: MediaSession) -> None:
         async for event in inbox:
             if isinstance(event, ChannelEvent) and event.channel_id != self._start.channel.id:
@@ -143,7 +171,7 @@ class Call:
                 continue
             match event:
                 case _ if isinstance(event, ENDINGS):
-                    self.post(talk.CallerGone("caller_hung_up"))
+                    self.post(talk.CallerGone(self._why_gone))
                 case ChannelDtmfReceived(digit=digit):
                     self._keys.press(digit)
                 case ChannelHold():
@@ -222,6 +250,8 @@ class Call:
                 self._cause = event.cause
             before = self._state.phase
             self._state, commands = step(self._state, event)
+            if self._flight is not None:
+                self._flight.step(event, self._state, commands)
             if before in INTERRUPTED and self._state.phase not in INTERRUPTED:
                 self._board.metrics.interruptions.labels(_verdict(commands)).inc()
             log.debug(
@@ -375,7 +405,8 @@ class Call:
         try:
             await self._board.link.ari.hangup(self._start.channel.id)
         except AriError as error:
-            log.warning("call %s: could not hang up: %s", self.call_id, error)
+            log.warning("call %s: could not hang up, trying again: %s", self.call_id, error)
+            self._board.link.hub.abandon(self._start.channel.id)
 
     def _count(self, session: MediaSession) -> None:
         self.sound = Sound(session.offer.medium.transport, session.stats(), session.quality())

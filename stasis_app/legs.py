@@ -154,27 +154,32 @@ class _Build:
 async def _leg_undone_at_exit(hub: EventHub, call_id: str) -> AsyncIterator[list[Undo]]:
     """On exit run what was put into the list, last first, even when cancelled."""
     begun: list[Undo] = []
-    doubtful = True
+    doubtful, undone = True, False
     try:
         with hub.leg(call_id):
             try:
                 yield begun
                 doubtful = False
             finally:
-                await to_its_end(_undo(call_id, begun))
+                undone = await to_its_end(_undo(call_id, begun))
     finally:
-        if doubtful:
+        if doubtful or not undone:
             # a request that failed may still take effect in Asterisk, after its undoing
             hub.doubt()
 
 
-async def _undo(call_id: str, begun: list[Undo]) -> None:
+async def _undo(call_id: str, begun: list[Undo]) -> bool:
+    """Whether all of it was done."""
+    undone = True
     try:
         async with asyncio.timeout(UNDO_S):
             for step in reversed(begun):
                 try:
                     await step()
                 except AriError as error:
+                    undone = False
                     log.warning("call %s: left behind until the next look: %s", call_id, error)
     except TimeoutError:
+        undone = False
         log.warning("call %s: left behind until the next look: no end within %g s", call_id, UNDO_S)
+    return undone

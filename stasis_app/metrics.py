@@ -1,9 +1,13 @@
 """The figures of the call process, for Prometheus. One registry per process, made by whoever starts it."""
 
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
 
+from stasis_app.ari.hub import AriCounts
 from stasis_app.record import Sound
 
 _COUNTED = (
@@ -134,6 +138,10 @@ class Metrics:
             registry=registry,
         )
 
+    def count_ari(self, counts: AriCounts) -> None:
+        """Show `counts`, as they are whenever somebody asks."""
+        self.registry.register(_AriCollector(counts))
+
     def observe(self, times: TurnTimes) -> None:
         for stage, ms in times.since_speech_end_ms().items():
             self.stage.labels(stage).observe(max(0, ms) / 1000)
@@ -151,3 +159,16 @@ class Metrics:
         self.loss.observe(sound.quality.whole.loss)
         if sound.transport == "rtp":
             self.jitter.observe(sound.quality.jitter_ms / 1000)
+
+
+class _AriCollector(Collector):
+    def __init__(self, counts: AriCounts) -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        family = CounterMetricFamily(
+            "voicebot_ari", "Events and connections of Asterisk's event socket, by kind.", labels=["kind"]
+        )
+        for kind, count in asdict(self._counts).items():
+            family.add_metric([kind], count)
+        yield family

@@ -41,6 +41,7 @@ class PhraseBook:
         self._rate_of = rate_of
         self._pcm: dict[_Phrase, bytes] = {}
         self._spoken: dict[_Phrase, str] = {}  # how each of them is said
+        self._disk_complained = False
 
     def get(self, text: str, voice: str | None, rate: int) -> bytes | None:
         """The phrase as pcm of `rate`, or None while it was never made."""
@@ -101,11 +102,14 @@ class PhraseBook:
         try:
             await asyncio.to_thread(_write, self._path(phrase), bytes(pcm))
         except OSError as error:
-            log.warning(
-                "a ready phrase is not kept for the next start: %s: %s; free some space or set workers.cache_dir",
-                self._directory,
-                error.strerror or error,
-            )
+            if not self._disk_complained:
+                self._disk_complained = True
+                log.warning(
+                    "ready phrases cannot be kept in %s (%s): they are made again at the next start;"
+                    " free some space or set workers.cache_dir",
+                    self._directory,
+                    error.strerror,
+                )
         return bytes(pcm)
 
     def _path(self, phrase: _Phrase) -> Path:
@@ -142,7 +146,12 @@ def _read(path: Path) -> bytes:
 
 
 def _write(path: Path, pcm: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     part = path.with_suffix(f".{os.getpid()}.part")
-    part.write_bytes(pcm)
-    part.replace(path)
+    try:
+        part.touch(mode=0o600)
+        part.write_bytes(pcm)
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise

@@ -44,18 +44,30 @@ class DeleteBridge:
 
 
 @dataclass(frozen=True, slots=True)
-class HandBack:
-    """A caller in the app whom nobody serves: the bot that did was killed, or the StasisStart was lost in a gap.
+class Adopt:
+    """A caller in the app who was never answered: the StasisStart was lost in a gap, or the bot was killed before it
+    could answer. It is taken like any other call.
+    """
 
-    It goes on in the dialplan. A bot that greets anew in the middle of a talk confuses, and hanging up is for the
-    dialplan to decide: what stands behind Stasis() is already the admin's answer to a bot that is not there (another
-    bot, a queue, a voice mailbox), and a plain Hangup() stands there where nothing better does.
+    channel: Channel
+
+
+@dataclass(frozen=True, slots=True)
+class HandBack:
+    """A caller in the app who was answered and whom nobody serves: the bot that did was killed.
+
+    It goes on in the dialplan, with VOICEBOT_REASON. A bot that greets anew in the middle of a talk confuses, and
+    hanging up is for the dialplan to decide: what stands behind Stasis() is already the admin's answer to a bot that is
+    not there (another bot, a queue, a voice mailbox), and a plain Hangup() stands there where nothing better does.
     """
 
     channel_id: str
 
 
-Action = CallerGone | DeleteChannel | DeleteBridge | HandBack
+Action = CallerGone | DeleteChannel | DeleteBridge | Adopt | HandBack
+
+STOPPED = "stopped"
+"""VOICEBOT_REASON of a caller whose talk was cut off."""
 
 
 def plan(
@@ -84,7 +96,7 @@ def plan(
         *(DeleteChannel(channel_id) for channel_id, call in ours if call is not None and call not in legs),
         *(DeleteBridge(bridge_id) for bridge_id, call in made if call is not None and call not in legs),
         *(
-            HandBack(channel.id)
+            HandBack(channel.id) if channel.state == "Up" else Adopt(channel)
             for channel in channels
             if channel.in_app(app)
             and not is_media_channel(channel.id)
@@ -103,7 +115,7 @@ def callers_gone(channels: Iterable[Channel], app: str, callers: AbstractSet[str
 async def reconcile(ari: Ari, hub: EventHub, grace_s: float = ORPHAN_GRACE_S) -> None:
     """Look, compare and act. Raises AriError when Asterisk did not answer or an action failed: try again later."""
     actions = await _look(ari, hub)
-    orphans = {action for action in actions if isinstance(action, HandBack)}
+    orphans = {action for action in actions if isinstance(action, Adopt | HandBack)}
     failures = await apply([action for action in actions if action not in orphans], ari, hub)
     if orphans:
         await asyncio.sleep(grace_s)
@@ -131,7 +143,10 @@ async def apply(actions: Iterable[Action], ari: Ari, hub: EventHub) -> list[AriE
                     await ari.hangup(channel_id)
                 case DeleteBridge(bridge_id):
                     await ari.delete_bridge(bridge_id)
+                case Adopt(channel):
+                    hub.adopt(channel)
                 case HandBack(channel_id):
+                    await ari.set_variable(channel_id, "VOICEBOT_REASON", STOPPED)
                     await ari.continue_in_dialplan(channel_id)
         except AriError as error:
             if not error.gone:

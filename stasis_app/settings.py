@@ -1,5 +1,6 @@
 """What can be set about calls: how Asterisk is reached, how many calls are taken, and what the bot is."""
 
+from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
@@ -44,6 +45,9 @@ class CallSettings(Settings):
     )
     max_call_s: float = Field(1800, gt=0, description="A call longer than this is ended with a goodbye.")
     drain_s: float = Field(60, ge=0, description="On shutdown, running calls may go on this long.")
+    flight_recorder: Path | None = Field(
+        None, description="Folder for what each call heard, said and decided; null: nothing is kept."
+    )
 
 
 class WebSettings(Settings):
@@ -51,6 +55,9 @@ class WebSettings(Settings):
 
     host: str = "127.0.0.1"
     port: Port = 8080
+    token: SecretStr | None = Field(
+        None, description="Asked of whoever reads /metrics; ${NAME} takes it from the environment."
+    )
 
 
 class Phrases(Settings):

@@ -8,6 +8,7 @@ from media_bridge.plane import MediaPlane
 from media_bridge.turn_end_waits import EndWaits
 from stasis_app.ari.errors import AriError
 from stasis_app.ari.link import AriLink
+from stasis_app.flight_recorder import FlightRecorder
 from stasis_app.metrics import Metrics
 from stasis_app.phrases import PhraseBook
 from stasis_app.to_its_end import to_its_end
@@ -27,6 +28,7 @@ class Switchboard:
     metrics: Metrics
     transcript: Transcript
     end_waits: EndWaits
+    flights: FlightRecorder
 
     async def hand_back(self, channel_id: str, reason: str) -> None:
         """Give a call back to the dialplan, with VOICEBOT_REASON for the admin to route on.
@@ -42,4 +44,5 @@ class Switchboard:
             await self.link.ari.continue_in_dialplan(channel_id)
         except AriError as error:
             if not error.gone:
-                log.warning("a call could not be handed back to the dialplan: %s", error)
+                log.warning("a call could not be handed back to the dialplan, trying again: %s", error)
+                self.link.hub.abandon(channel_id)

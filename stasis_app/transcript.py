@@ -1,32 +1,42 @@
 """Turns as JSON lines for whoever asked for them: words and times of both sides. Off unless a file is named."""
 
+import contextlib
 import json
+import logging
 import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import TextIO
+from typing import BinaryIO
 
 from stasis_app.turn import Turn
 
+log = logging.getLogger(__name__)
+
 
 class Transcript(AbstractContextManager["Transcript"]):
-    """Writes nothing when `path` is None. The file holds what callers said: it is made readable by its owner only."""
+    """Writes nothing when `path` is None. The file holds what callers said: it is made readable by its owner only.
+
+    A disk that takes no more ends the transcript after its last whole line; the calls go on (fault A14).
+    """
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._file: TextIO | None = None
+        self._file: BinaryIO | None = None
 
     def __enter__(self) -> "Transcript":
         if self._path:
             descriptor = os.open(self._path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
-            self._file = os.fdopen(descriptor, "a", encoding="utf-8")
+            self._file = os.fdopen(descriptor, "ab", buffering=0)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._close()
+
+    def _close(self) -> None:
         if self._file:
             self._file.close()
             self._file = None
@@ -45,5 +55,20 @@ class Transcript(AbstractContextManager["Transcript"]):
             "unspoken": list(unspoken),
             "ms_after_speech_end": turn.times.since_speech_end_ms(),
         }
-        self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        self._file.flush()
+        text = (json.dumps(line, ensure_ascii=False) + "\n").encode(errors="replace")
+        whole = os.fstat(self._file.fileno()).st_size
+        try:
+            written = self._file.write(text)
+        except OSError as error:
+            self._give_up(whole, error.strerror)
+        else:
+            if written != len(text):
+                self._give_up(whole, "no space left for the whole line")
+
+    def _give_up(self, whole: int, why: str | None) -> None:
+        """Nothing more is written; the file ends with its last whole line."""
+        log.warning("the transcript %s ends here: %s", self._path, why)
+        if self._file:
+            with contextlib.suppress(OSError):
+                self._file.truncate(whole)
+        self._close()

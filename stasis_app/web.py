@@ -1,5 +1,10 @@
-"""The web port of the call process: /live, /ready and /metrics."""
+"""The web port of the call process: /live, /ready and /metrics.
 
+/live and /ready say which parts work and how many calls there are; they are what balancers and orchestrators ask, which
+send no token. /metrics asks for `web.token` where there is one.
+"""
+
+import hmac
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -47,7 +52,9 @@ async def web_server(
         }
         return web.json_response(body, status=200 if now.ready else 503)
 
-    async def metrics(_: web.Request) -> web.Response:
+    async def metrics(request: web.Request) -> web.Response:
+        if not _may_read(request, settings):
+            return web.Response(status=401, headers={"WWW-Authenticate": "Bearer"})
         return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     app = web.Application()
@@ -65,3 +72,10 @@ async def web_server(
         yield
     finally:
         await runner.cleanup()
+
+
+def _may_read(request: web.Request, settings: WebSettings) -> bool:
+    if settings.token is None:
+        return True
+    wanted = f"Bearer {settings.token.get_secret_value()}".encode()
+    return hmac.compare_digest(request.headers.get("Authorization", "").encode(errors="replace"), wanted)

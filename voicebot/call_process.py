@@ -1,6 +1,7 @@
 """`voicebot run`: the call process, made from the configuration; or several of them, supervised."""
 
 import asyncio
+import logging
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +11,14 @@ from stasis_app.application import Setup, run
 from voicebot import health, logs
 from voicebot.addresses import web_url
 from voicebot.config import PASSWORD_VARIABLE, Config, cache_dir
+from voicebot.config.clear_text import in_clear_text
 from voicebot.config.processes import parts_of, share_of
 from voicebot.errors import ConfigError, UsageError
 from voicebot.interrupts import run_until_interrupted, run_until_told
 from voicebot.run_folder import run_folder
 from voicebot.supervise import Child, Part, Say, supervised
+
+log = logging.getLogger(__name__)
 
 GOODBYE_S = 20.0
 """What a draining call process needs beyond calls.drain_s."""
@@ -33,9 +37,12 @@ def run_call_process(config: Config, transcript: Path | None, number: int | None
     several = config.calls.processes > 1
     if number is not None and not 1 <= number <= config.calls.processes:
         raise UsageError(f"--number {number}: calls.processes is {config.calls.processes}")
+    processes = config.calls.processes
     config = share_of(config, number or 1)
     logs.configure(config.log, config.ari.app if several else "")
-    return run_until_told(lambda stop: _serve(config, transcript, stop))
+    for warning in in_clear_text(config):
+        log.warning("%s", warning)
+    return run_until_told(lambda stop: _serve(config, processes, transcript, stop))
 
 
 def run_call_processes(config: Config, text: str, transcript: Path | None, say: Say) -> int:
@@ -112,7 +119,7 @@ def _need_password(config: Config) -> None:
         )
 
 
-async def _serve(config: Config, transcript: Path | None, stop: asyncio.Event) -> None:
+async def _serve(config: Config, processes: int, transcript: Path | None, stop: asyncio.Event) -> None:
     setup = Setup(
         ari=config.ari,
         media=config.media,
@@ -122,5 +129,6 @@ async def _serve(config: Config, transcript: Path | None, stop: asyncio.Event) -
         profiles=config.profiles,
         phrases_dir=cache_dir(config) / "phrases",
         transcript=transcript,
+        processes=processes,
     )
     await run(setup, stop)

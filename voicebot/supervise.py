@@ -126,7 +126,9 @@ class Part:
         if path is None:
             yield None
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
+        # at level debug it holds what callers said
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.touch(mode=0o600)
         with path.open("ab") as output:
             self._log_start = output.tell()
             yield output

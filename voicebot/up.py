@@ -177,7 +177,7 @@ async def _asterisk(config: Config, password: SecretStr, say: Say) -> AsyncItera
 
 def _set_old_logs_aside(directory: Path) -> None:
     """Each run writes new files; those of the run before are kept as NAME.log.old."""
-    directory.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     for log in directory.glob("*.log"):
         log.replace(log.with_suffix(".log.old"))
 

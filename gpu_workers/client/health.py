@@ -17,12 +17,16 @@ _NO_HEALTH: Final = frozenset({401, 403, 404, 405})
 
 @dataclass(frozen=True)
 class Health:
-    """`detail` says in words why it is not ready, or what it said; `status` is that of its answer, if there was one."""
+    """`detail` says in words why it is not ready, or what it said; `status` is that of its answer, if there was one.
+
+    `max_calls`: how many calls at a time it says it has room for.
+    """
 
     ready: bool
     model: str | None = None
     device: str | None = None
     detail: str = ""
+    max_calls: int | None = None
     status: int | None = field(default=None, compare=False)
 
 
@@ -77,8 +81,13 @@ def health_of(status: int, body: bytes) -> Health:
         model=_text(said.get("model")),
         device=_text(said.get("device")),
         detail=_text(message) or ("" if status == 200 else f"status {status}"),
+        max_calls=_count(said.get("max_calls")),
         status=status,
     )
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
 def _text(value: object) -> str | None:

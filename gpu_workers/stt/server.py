@@ -33,7 +33,9 @@ class _Service:
     def __init__(self, settings: SttSettings, cache_dir: Path) -> None:
         self._settings = settings
         self._cache_dir = cache_dir
-        self.status = Status("stt", settings.model, settings.device, lambda: self._scheduler.waiting)
+        self.status = Status(
+            "stt", settings.model, settings.device, lambda: self._scheduler.waiting, settings.max_calls
+        )
         self.metrics = Metrics(self.status)
         batches = Histogram(
             "voicebot_stt_batch",

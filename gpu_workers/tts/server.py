@@ -27,7 +27,7 @@ def run(settings: TtsSettings, cache_dir: Path) -> None:
 def app_of(settings: TtsSettings, cache_dir: Path) -> tuple[FastAPI, Status]:
     """The ASGI app, which loads its voices when it is started, and what it tells of itself."""
     speaker = Speaker(settings.queue_limit)
-    status = Status("tts", settings.voice, settings.device, lambda: speaker.waiting)
+    status = Status("tts", settings.voice, settings.device, lambda: speaker.waiting, settings.max_calls)
 
     @asynccontextmanager
     async def living() -> AsyncIterator[None]:

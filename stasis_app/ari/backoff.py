@@ -24,7 +24,12 @@ def longest_wait_s(waits: Waits, status: int | None, refused: bool) -> float | N
     """
     if status in (401, 403):
         return None
-    return waits.starting_s if refused or status in (404, 503) else waits.most_s
+    return waits.starting_s if asterisk_ended(status, refused) else waits.most_s
+
+
+def asterisk_ended(status: int | None, refused: bool) -> bool:
+    """Whether this failure says that Asterisk is down or starting."""
+    return refused or status in (404, 503)
 
 
 class Backoff:

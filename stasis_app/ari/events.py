@@ -35,6 +35,11 @@ class Channel:
     app_data: str = field(default="", repr=False)
     """That application's arguments, comma separated; the first one of Stasis is the ARI app."""
 
+    @property
+    def app_args(self) -> tuple[str, ...]:
+        """What the dialplan gave to Stasis() after the app's name, as its StasisStart tells it."""
+        return tuple(self.app_data.split(",")[1:])
+
     def in_app(self, app: str) -> bool:
         """Whether the channel is in the Stasis application `app`."""
         return self.app_name == "Stasis" and self.app_data.partition(",")[0].strip() == app

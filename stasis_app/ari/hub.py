@@ -152,6 +152,15 @@ class EventHub:
         if channel is not None:
             self._deliver(channel_id, ChannelGone(channel))
 
+    def abandon(self, channel_id: str) -> None:
+        """A caller whom nobody serves any more, and who could not be sent away: the next look finds out what to do."""
+        self._callers.pop(channel_id, None)
+        self._on_doubt()
+
+    def adopt(self, channel: Channel) -> None:
+        """A caller is in the app whose StasisStart was not heard."""
+        self._caller_came(StasisStart(channel, channel.app_args))
+
     def _caller_came(self, event: StasisStart) -> None:
         if event.channel_id in self._callers:
             self.counts.duplicate_starts += 1

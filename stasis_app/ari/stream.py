@@ -10,7 +10,7 @@ from typing import NoReturn
 import aiohttp
 
 from ..settings import AriSettings
-from .backoff import Backoff, Waits, longest_wait_s
+from .backoff import Backoff, Waits, asterisk_ended, longest_wait_s
 from .errors import AppReplaced, AriEventError, AriRefused
 from .events import ApplicationReplaced, AriEvent, parse_event
 from .hub import AriCounts
@@ -35,11 +35,16 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
+class Down:
+    """After Lost: Asterisk's port is closed, or Asterisk is starting. So the one we knew has probably ended."""
+
+
+@dataclass(frozen=True, slots=True)
 class Replaced:
     """Another client has taken over the app, for good."""
 
 
-LinkState = Connected | Lost | Replaced
+LinkState = Connected | Lost | Down | Replaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,7 @@ class EventStream:
         self._waits = waits
         self._backoff = Backoff(waits)
         self.connected = False
+        self._was_up = False
 
     async def run(self) -> NoReturn:
         """Until cancelled. Raises AriRefused (401, 403) and AppReplaced; everything else is tried again."""
@@ -78,6 +84,9 @@ class EventStream:
             longest_s = longest_wait_s(self._waits, failure.status, failure.refused)
             if longest_s is None:
                 raise AriRefused(failure.status or 0, "GET", "/events", self._settings.username)
+            if self._was_up and asterisk_ended(failure.status, failure.refused):
+                self._was_up = False
+                self._on_state(Down())
             self._backoff.lost(failure.lived_s)
             # one line for each outage, not for each try nor for each of a row of connections that die young
             new = self._backoff.failures == 0 or failure.lived_s > self._waits.most_s
@@ -123,7 +132,7 @@ class EventStream:
     def _went_up(self) -> None:
         log.info("ARI events from %s for app %s", self._settings.url, self._settings.app)
         self._counts.connections += 1
-        self.connected = True
+        self.connected = self._was_up = True
         self._on_state(Connected())
 
     async def _read(self, socket: aiohttp.ClientWebSocketResponse) -> str:

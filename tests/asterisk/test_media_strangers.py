@@ -145,7 +145,7 @@ async def test_late_packets_of_a_call_that_is_over_are_not_heard_by_the_next(
             number = f"sip:1000@127.0.0.1:{asterisk.sip_port}"
             async with scene.phone.call(number):
                 # the dialplan's own answer: no port is free
-                assert await scene.bot.metric("voicebot_calls_refused_total", reason="media_failed") == 1
+                assert await scene.bot.metric("voicebot_calls_refused_total", reason="no_port") == 1
             await scene.bot.until_idle()
             await asyncio.sleep(2.2)
             second = (await scene.play({"": (CLEAN, CLEAN)}, talk))[""]

@@ -79,6 +79,7 @@ async def running_bot(
     transcript: Path | None = None,
     ari_url: str | None = None,
     app: str = "voicebot",
+    heartbeat_s: float = 5.0,
 ) -> AsyncIterator[Bot]:
     """Ready for calls, those to extension 1000 if `app` stays. `ari_url` is another way to Asterisk's ARI."""
     web_port = free_ports(1, SOCK_STREAM)[0]
@@ -88,6 +89,7 @@ async def running_bot(
             username=asterisk.ari_user,
             password=asterisk.ari_password,
             app=app,
+            heartbeat_s=heartbeat_s,
         ),
         media=media,
         calls=calls or CallSettings(max_calls=60, drain_s=0),

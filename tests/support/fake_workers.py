@@ -59,6 +59,7 @@ class FakeWorker:
     fault: Fault | None = None
     faults: list[Fault] = field(default_factory=list)
     ready: bool = True
+    max_calls: int | None = None
     api_key: str | None = None
     running: int = 0
     finished: int = 0
@@ -123,6 +124,7 @@ class FakeWorker:
             "model": type(self).__name__,
             "device": "cpu",
             "queue": self.running,
+            "max_calls": self.max_calls,
         }
         return web.json_response(said, status=200 if self.ready else 503)
 

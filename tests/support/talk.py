@@ -59,6 +59,7 @@ class PhoneLine(asyncio.DatagramProtocol):
 
     def __init__(self) -> None:
         self.spurts: list[Spurt] = []
+        self.dead = False
         self._to_say = bytearray()
         self._sent = 0
 
@@ -82,7 +83,8 @@ class PhoneLine(asyncio.DatagramProtocol):
             frame = bytes(self._to_say[:FRAME_BYTES]).ljust(FRAME_BYTES, b"\0")
             del self._to_say[:FRAME_BYTES]
             packet = RtpPacket(0, self._sent % 65536, self._sent * 160, 77, ULAW.encode(frame))
-            self._transport.sendto(build(packet), bot)
+            if not self.dead:
+                self._transport.sendto(build(packet), bot)
             self._sent += 1
             due += FRAME_S
             await asyncio.sleep(due - self._loop.time())

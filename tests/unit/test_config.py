@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from voicebot.config import Config, ConfigError, dotted, load, parse
+from voicebot.config.clear_text import in_clear_text
 from voicebot.config.problems import key_names
 from voicebot.config.profile_checks import DIALPLAN_LIMIT_S
 
@@ -321,7 +322,7 @@ class TestKeysThatMustAgree:
             ("media: {port_start: 19000}", "19000-20998 overlaps asterisk.rtp_start 10000-19998"),
             ("asterisk: {sip_port: 10500}", "asterisk.sip_port: lies inside asterisk.rtp_start 10000-19998"),
             ("web: {port: 8101}", "workers.stt.port: 8101 is also web.port"),
-            ("web: {port: 8088, host: 0.0.0.0}", "asterisk.http_port: 8088 is also web.port"),
+            ("web: {port: 8088, host: 0.0.0.0, token: s}", "asterisk.http_port: 8088 is also web.port"),
             ("media: {advertise_host: 0.0.0.0}", "media.advertise_host: 0.0.0.0 is no address to send to"),
             (
                 "media: {bind_host: 0.0.0.0}",
@@ -473,7 +474,7 @@ class TestKeysThatMustAgree:
             "asterisk: {start: false, rtp_start: 20000, rtp_end: 20100}\nari: {password: x}",  # not ours
             "workers: {stt: {start: false, port: 8080, url: 'http://10.0.0.5:1'}}",  # nobody listens
             "workers: {tts: {host: 10.0.0.1, api_key: s}}",
-            "web: {port: 8101, host: 10.0.0.1}",  # another address
+            "web: {port: 8101, host: 10.0.0.1, token: s}",  # another address
             "media: {bind_host: 0.0.0.0, advertise_host: 10.0.0.9}",
             "media: {transport: websocket, bind_host: 0.0.0.0}",  # opened from here
             "media: {transport: audiosocket}\nprofiles: {default: {prompt: x, media: {codec: slin}}}",
@@ -583,3 +584,26 @@ def test_an_expected_answer_of_no_kind_is_told_with_the_kinds() -> None:
     assert "profiles.default.expect: 'digits:99': only digits take a number, from 1 to 40" in str(wrong.value)
     right = "profiles: {default: {prompt: x, greeting: 'Your number?', expect: 'digits:8'}}"
     assert parse(right, "v", {}).profiles["default"].expect
+
+
+def test_a_web_port_that_the_network_reaches_needs_a_token() -> None:
+    assert only_problem("web: {host: 0.0.0.0}").startswith(
+        "line 1: web.token: is missing, and 0.0.0.0 can be reached"
+    )
+    assert config("web: {host: 0.0.0.0, token: '${T}'}", T="HIDDEN").web.token is not None
+
+
+def test_what_would_cross_a_network_in_clear_text_is_told_without_showing_secrets() -> None:
+    remote = config(
+        "asterisk: {start: false}\n"
+        "ari: {url: 'http://10.0.0.5:8088', password: HIDDEN}\n"
+        "media: {bind_host: 0.0.0.0, advertise_host: 10.0.0.6}\n"
+        "workers:\n"
+        "  stt: {start: false, url: 'http://10.0.0.7:8101', api_key: HIDDEN}\n"
+        "  llm: {start: false, url: 'https://10.0.0.7:8102', api_key: HIDDEN}\n"
+        "  tts: {start: false, url: 'http://127.0.0.1:8103'}\n"
+    )
+    told = list(in_clear_text(remote))
+    assert [line.split(" ")[0] for line in told] == ["ari.url", "workers.stt.url"]
+    assert "HIDDEN" not in "".join(told)
+    assert list(in_clear_text(config(""))) == []

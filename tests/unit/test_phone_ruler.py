@@ -257,6 +257,7 @@ class TestFiles:
 
     def test_a_call_without_sound_is_an_empty_file(self, tmp_path: Path) -> None:
         Recording((), ()).write_wav(tmp_path / "none.wav")
+        assert (tmp_path / "none.wav").stat().st_mode & 0o777 == 0o600, "it holds what people said"
         with wave.open(str(tmp_path / "none.wav")) as file:
             assert file.getnframes() == 0
 

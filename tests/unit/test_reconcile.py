@@ -4,7 +4,7 @@ import pytest
 
 from stasis_app.ari.events import Bridge, Channel
 from stasis_app.ari.names import LegNames
-from stasis_app.reconcile import Action, CallerGone, DeleteBridge, DeleteChannel, HandBack, plan
+from stasis_app.reconcile import Action, Adopt, CallerGone, DeleteBridge, DeleteChannel, HandBack, plan
 
 NAMES = LegNames("bot")
 
@@ -22,6 +22,7 @@ def bridge(call_id: str, *channel_ids: str, instance: str = "bot") -> Bridge:
     return Bridge(LegNames(instance).bridge_id(call_id), channel_ids)
 
 
+RINGING = Channel("1.5", "PJSIP/x", "Ring", app_name="Stasis", app_data="voicebot,profile=workshop")
 DIALPLAN = Channel("1.9", "PJSIP/y", "Up", app_name="Playback", app_data="hello")
 
 
@@ -56,7 +57,16 @@ DIALPLAN = Channel("1.9", "PJSIP/y", "Up", app_name="Playback", app_data="hello"
             [DeleteChannel("vb-bot-c1-media"), DeleteBridge("vb-bot-c1"), HandBack("1.1")],
             id="the bot was killed",
         ),
-        pytest.param([caller("1.1")], [], set(), set(), [HandBack("1.1")], id="StasisStart lost in the gap"),
+        pytest.param([RINGING], [], set(), set(), [Adopt(RINGING)], id="StasisStart lost in the gap"),
+        pytest.param(
+            [RINGING, media("c1")],
+            [bridge("c1", RINGING.id)],
+            set(),
+            set(),
+            [DeleteChannel("vb-bot-c1-media"), DeleteBridge("vb-bot-c1"), Adopt(RINGING)],
+            id="the bot was killed before it answered",
+        ),
+        pytest.param([caller("1.1")], [], set(), set(), [HandBack("1.1")], id="answered and left alone"),
         pytest.param(
             [caller("1.1"), media("c1", "bot-2")],
             [bridge("c1", "1.1", instance="bot-2")],

@@ -224,3 +224,12 @@ class TestHurry:
         assert error.exit_code == 75
         assert str(error) == "calls ended with exit code 75."
         assert capfd.readouterr().out == "ours\n"
+
+
+async def test_a_log_is_its_owners_alone(tmp_path: Path) -> None:
+    """At level debug it holds what callers said (S4)."""
+    child = python("loud", SLEEP, tmp_path / "log")
+    async with supervised([child], print, asyncio.Event(), QUICK):
+        await until(lambda: "up" in log_of(child))
+    assert (tmp_path / "log").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "log" / "loud.log").stat().st_mode & 0o777 == 0o600

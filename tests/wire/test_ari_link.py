@@ -15,7 +15,7 @@ from stasis_app.ari.backoff import Waits
 from stasis_app.ari.errors import AppReplaced, AriRefused, AsteriskTooOld
 from stasis_app.ari.events import ChannelGone, ChannelHold, StasisStart
 from stasis_app.ari.link import AriLink
-from stasis_app.ari.stream import Connected, LinkState, Lost, Replaced
+from stasis_app.ari.stream import Connected, Down, LinkState, Lost, Replaced
 from tests.support.fake_ari import Act, FakeAri, FakeChannel, answers, until
 
 FAST = Waits(first_s=0.01, starting_s=0.02, most_s=0.05)
@@ -105,7 +105,7 @@ async def test_a_lost_link_comes_back_and_ended_calls_are_told(how: str) -> None
             else:
                 await fake.stop()
                 fake.handshakes = [404, 503, 503]
-                await until(lambda: isinstance(world.states[-1], Lost))
+                await until(lambda: Lost in map(type, world.states))
                 assert not world.link.connected
                 await fake.start()
             await fake.connected(2)
@@ -117,7 +117,8 @@ async def test_a_lost_link_comes_back_and_ended_calls_are_told(how: str) -> None
             async with asyncio.timeout(10):
                 assert isinstance(await anext(going_on), ChannelHold)
         kinds = [type(state) for state in world.states]
-        assert kinds == [Connected, Lost, Connected]
+        # a port that is closed, or a 404 while ARI is not loaded yet, tells that it was a restart
+        assert kinds == [Connected, Lost, *([Down] if how == "restart" else []), Connected]
         assert set(world.link.hub.callers) == {"1.2"}
 
 
@@ -243,12 +244,30 @@ async def test_leftovers_of_a_killed_bot_are_cleared_and_its_callers_handed_back
             await until(lambda: set(fake.bridges) == {"vb-bot2-c"})
             assert world.calls == []
         assert fake.steps.count("continue") == 1
+        assert fake.steps.index("variable") < fake.steps.index("continue")
+        assert fake.variables == {"1.1": {"VOICEBOT_REASON": "stopped"}}
         assert "1.1" not in fake.causes, "handed back, not hung up"
+
+
+async def test_a_caller_whose_start_was_lost_in_a_gap_is_taken() -> None:
+    async with FakeAri() as fake, rig(fake) as world:
+        await fake.connected()
+        fake.channels["1.1"] = FakeChannel("1.1", "PJSIP/a", app_data="voicebot,profile=workshop")
+        fake.abort_sockets()
+        await until(lambda: len(world.calls) == 1)
+        fake.caller("1.1", "profile=workshop")
+        fake.caller("1.2")
+        await until(lambda: len(world.calls) == 2)
+        assert [(call.channel_id, call.args) for call in world.calls] == [
+            ("1.1", ("profile=workshop",)),
+            ("1.2", ()),
+        ]
+        assert "continue" not in fake.steps
 
 
 async def test_a_caller_in_the_list_before_its_start_was_read_is_not_handed_back() -> None:
     async with FakeAri() as fake:
-        fake.channels["1.1"] = FakeChannel("1.1", "PJSIP/a")
+        fake.channels["1.1"] = FakeChannel("1.1", "PJSIP/a", state="Up")
         async with rig(fake) as world:
             await until(lambda: "list_bridges" in fake.steps)
             fake.caller("1.1")

@@ -9,6 +9,7 @@ from gpu_workers.client import TtsClient
 from stasis_app.phrases import PhraseBook
 from stasis_app.settings import Phrases, Profile
 from tests.support.fake_workers import Fault, fake_workers
+from tests.support.full_disk import files_no_longer_than
 
 QUIET = Phrases(apology="", goodbye="", trouble="", not_heard="", still_there="", filler="")
 FIRST = Profile(prompt="p", greeting="A greeting.", voice="nobody", phrases=QUIET)
@@ -58,18 +59,6 @@ async def test_a_phrase_is_found_as_it_is_written_and_made_as_it_is_spoken(tmp_p
     assert book.knows(profile)
 
 
-async def test_a_disk_that_takes_nothing_costs_the_next_start_not_this_one(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    in_the_way = tmp_path / "phrases"
-    in_the_way.write_text("a file where the folder should be")
-    async with fake_workers() as fakes, TtsClient(fakes.tts_url) as tts:
-        phrases = book(tts, in_the_way)
-        await phrases.learn([SECOND])
-    assert phrases.knows(SECOND)
-    assert "is not kept for the next start" in caplog.text
-
-
 async def test_a_file_of_half_a_sample_is_made_anew(tmp_path: Path) -> None:
     async with fake_workers() as fakes, TtsClient(fakes.tts_url) as tts:
         await book(tts, tmp_path).learn([SECOND])
@@ -92,3 +81,29 @@ async def test_another_pronunciation_is_made_anew_and_nobody_waits_for_a_phrase(
         assert [one.text for one in fakes.tts.spoken] == ["Good day.", "gude day."]
         assert {one.left_ms for one in fakes.tts.spoken} == {60_000}
     assert later.get("Good day.", None, 8000)
+
+
+async def test_a_disk_that_keeps_nothing_keeps_nobody_from_calls(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Fault A14: the phrases are there for this run, and it is said once."""
+    (tmp_path / "full").touch()
+    async with fake_workers() as fakes, TtsClient(fakes.tts_url) as tts:
+        phrases = book(tts, tmp_path / "full" / "phrases")
+        async with asyncio.timeout(10):
+            await phrases.learn([FIRST, SECOND])
+        assert phrases.knows(FIRST)
+        assert phrases.knows(SECOND)
+    assert len(caplog.messages) == 1
+    assert "ready phrases cannot be kept in" in caplog.messages[0]
+
+
+async def test_phrases_are_for_their_owner_and_half_of_one_is_not_left(tmp_path: Path) -> None:
+    folder = tmp_path / "phrases"
+    async with fake_workers() as fakes, TtsClient(fakes.tts_url) as tts:
+        with files_no_longer_than(1000):
+            await book(tts, folder).learn([FIRST])
+        assert list(folder.iterdir()) == []
+        await book(tts, folder).learn([FIRST])
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert [path.stat().st_mode & 0o777 for path in folder.iterdir()] == [0o600]

@@ -37,6 +37,7 @@ def parser() -> ArgumentParser:
     _worker(subs)
     _plan(subs)
     _call(subs)
+    _replay(subs)
     _fetch(subs)
     _check_config(subs)
     _version(subs)
@@ -181,6 +182,19 @@ def _call(subs: "Subs") -> None:
         "--record", type=Path, metavar="FILE.wav", help="stereo sound of the call: caller left, bot right"
     )
     command.set_defaults(run=commands.call)
+
+
+def _replay(subs: "Subs") -> None:
+    command = _add(
+        subs,
+        "replay",
+        "run the conversation of a recorded call again, offline, and show what is decided otherwise now",
+        "  voicebot replay var/flights/5f0c2a91.flight    recorded with calls.flight_recorder\n"
+        "The exit code is 1 when this version decides otherwise than the call did.",
+        config=False,
+    )
+    command.add_argument("file", type=Path, metavar="FILE", help="a .flight file")
+    command.set_defaults(run=commands.replay)
 
 
 def _fetch(subs: "Subs") -> None:

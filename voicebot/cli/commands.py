@@ -72,6 +72,12 @@ def call(chosen: argparse.Namespace) -> int:
     )
 
 
+def replay(chosen: argparse.Namespace) -> int:
+    from voicebot.replay import replay_file
+
+    return replay_file(chosen.file, _say)
+
+
 def fetch(chosen: argparse.Namespace) -> int:
     from voicebot.config import load
     from voicebot.fetch import fetch_everything

@@ -49,6 +49,7 @@ def check(config: Config) -> Iterator[Finding]:
         yield from _asterisk(config)
     yield from _workers(config)
     yield from profile_findings(config)
+    yield from _web(config)
     yield from _extra_args(config)
     yield from _secrets(config)
 
@@ -290,6 +291,16 @@ def _workers(config: Config) -> Iterator[Finding]:
             yield finding(message, key, host)
 
 
+def _web(config: Config) -> Iterator[Finding]:
+    if not is_loopback(config.web.host) and config.web.token is None:
+        yield finding(
+            f"is missing, and {config.web.host} can be reached from the network: set it to ${{NAME}},"
+            " a secret from the environment that /metrics is asked for with",
+            ("web", "token"),
+            ("web", "host"),
+        )
+
+
 def _extra_args(config: Config) -> Iterator[Finding]:
     for argument in config.workers.llm.extra_args:
         flag = argument.partition("=")[0].replace("_", "-")
@@ -300,7 +311,10 @@ def _extra_args(config: Config) -> Iterator[Finding]:
 
 def _secrets(config: Config) -> Iterator[Finding]:
     """A secret read from a file often brings the file's line end along."""
-    secrets: dict[KeyPath, SecretStr | None] = {("ari", "password"): config.ari.password}
+    secrets: dict[KeyPath, SecretStr | None] = {
+        ("ari", "password"): config.ari.password,
+        ("web", "token"): config.web.token,
+    }
     for name, worker in worker_parts(config).items():
         secrets["workers", name, "api_key"] = worker.api_key
     for path, secret in secrets.items():

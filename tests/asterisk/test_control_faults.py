@@ -1,0 +1,277 @@
+"""What breaks between the bot and Asterisk, on the real thing (docs/control-faults.md names the rows)."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from caller_phone.call import Call
+from caller_phone.phone import Phone
+from caller_phone.script import Say, run_script
+from stasis_app.ari.errors import AppReplaced
+from stasis_app.settings import CallSettings
+from tests.support.bot import MEDIA, Bot, nothing_left, running_bot
+from tests.support.fake_workers import FakeWorkers, Fault, fake_workers
+from tests.support.line import line_to
+from tests.support.rig import HOST, private_asterisk, run_sipp
+from voicebot.asterisk import AsteriskProcess
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
+
+QUESTION = Path(__file__).parent.parent / "data" / "speech" / "price01.wav"
+PATIENCE_S = 30.0
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def workers() -> AsyncIterator[FakeWorkers]:
+    async with fake_workers() as fakes:
+        yield fakes
+
+
+def number(asterisk: AsteriskProcess) -> str:
+    return f"sip:1000@{HOST}:{asterisk.sip_port}"
+
+
+async def until(holds: Callable[[], object]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            answer = holds()
+            if await answer if asyncio.iscoroutine(answer) else answer:
+                return
+            await asyncio.sleep(0.02)
+
+
+async def connected(bot: Bot) -> bool:
+    return bool(await bot.metric("voicebot_ari_connected"))
+
+
+async def ended(bot: Bot, cause: str) -> float:
+    return await bot.metric("voicebot_calls_ended_total", cause=cause)
+
+
+async def refused(bot: Bot, reason: str) -> float:
+    return await bot.metric("voicebot_calls_refused_total", reason=reason)
+
+
+async def greeted(stack: AsyncExitStack, phone: Phone, asterisk: AsteriskProcess) -> Call:
+    call = await stack.enter_async_context(phone.call(number(asterisk)))
+    await call.wait_for_bot_speech(10, since_s=call.answered_s)
+    return call
+
+
+async def test_calls_live_through_cuts_and_silence_and_what_ended_meanwhile_is_cleared(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    """A2, A3, A4, A17, P7, D6."""
+    async with (
+        line_to(HOST, asterisk.http_port) as line,
+        running_bot(asterisk, workers, tmp_path, ari_url=line.url, heartbeat_s=0.5) as bot,
+        Phone() as phone,
+        AsyncExitStack() as stack,
+    ):
+        stays, first, second = [await greeted(stack, phone, asterisk) for _ in range(3)]
+        # a loop that stands still is noticed, and no reason to lose the connection
+        time.sleep(0.4)  # noqa: ASYNC251 - that is the fault
+        await asyncio.sleep(0.5)
+        assert await bot.metric("voicebot_loop_lag_seconds") >= 0.3
+        assert await connected(bot)
+        before_s = time.monotonic()
+
+        line.shut = True
+        line.cut()
+        await first.hang_up()
+        assert not (await bot.ready())["ready"]
+        line.heal()
+        await until(lambda: connected(bot))
+        await until(lambda: bot.metric("voicebot_calls_ended_total", cause="caller_hung_up"))
+        assert (await bot.ready())["calls"] == 2
+
+        line.fall_silent()
+        await second.hang_up()
+        calling = asyncio.create_task(greeted(stack, phone, asterisk))
+        await until(lambda: not_connected(bot))
+        assert not (await bot.ready())["ready"]
+        line.heal()
+        await until(lambda: connected(bot))
+        # who called while nobody was told is answered all the same
+        late = await calling
+        await until(lambda: two_ended(bot))
+        assert (await bot.ready())["calls"] == 2
+        assert await refused(bot, "stopped") == 0
+        assert stays.is_up
+        assert since(stays, before_s)
+
+        # both are still controllable: their ends are heard at once
+        await stays.hang_up()
+        await late.hang_up()
+        await bot.until_idle()
+        assert await ended(bot, "caller_hung_up") == 4
+        assert await bot.metric("voicebot_defects_total") == 0
+    await nothing_left(asterisk)
+
+
+async def not_connected(bot: Bot) -> bool:
+    return not await connected(bot)
+
+
+async def two_ended(bot: Bot) -> bool:
+    return await ended(bot, "caller_hung_up") == 2
+
+
+def since(call: Call, start_s: float) -> bool:
+    """Whether the bot's sound went on from `start_s` to now, without a hole in its numbers."""
+    packets = [stamped.rtp for stamped in call.recording().received if stamped.at_s > start_s]
+    steps = {(after.sequence - before.sequence) & 0xFFFF for before, after in itertools.pairwise(packets)}
+    return len(packets) > 0.8 * 50 * (time.monotonic() - start_s) and steps == {1}
+
+
+async def test_calls_end_with_asterisk_and_the_next_one_is_served(
+    workers: FakeWorkers, tmp_path: Path
+) -> None:
+    """A1, P8, D5: killed while one call listens, one thinks and one speaks."""
+    workers.stt.answers = ["How much is it?"]
+    workers.llm.replies = ["This is a long sentence about very many bikes of ours. " * 4]
+    dying = private_asterisk()
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(dying)
+        bot = await stack.enter_async_context(running_bot(dying, workers, tmp_path))
+        phone = await stack.enter_async_context(Phone())
+        calls = AsyncExitStack()
+        await greeted(calls, phone, dying)
+        speaking = await greeted(calls, phone, dying)
+        await run_script(speaking, [Say(QUESTION)])
+        await speaking.wait_for_bot_speech(10, since_s=speaking.recording().sent[-1].at_s)
+        workers.llm.fault = Fault.hang()
+        thinking = await greeted(calls, phone, dying)
+        await run_script(thinking, [Say(QUESTION)])
+        await until(lambda: workers.llm.running)
+        dying.kill()
+        await bot.until_idle()
+        assert await ended(bot, "asterisk_lost") == 3
+        await until(lambda: workers.llm.running == workers.tts.running == workers.stt.running == 0)
+        assert not (await bot.ready())["ready"]
+        await dying.wait()
+        workers.llm.fault = None
+        again = await stack.enter_async_context(same_ports(dying))
+        await bot.until_ready()
+        async with AsyncExitStack() as later:
+            await greeted(later, phone, again)
+        await bot.until_idle()
+        assert await bot.metric("voicebot_defects_total") == 0
+        await nothing_left(again)
+        for call in (speaking, thinking):
+            assert call.is_up, "nobody told the phone"
+        await calls.aclose()
+
+
+async def hears_the_fallback(asterisk: AsteriskProcess) -> bool:
+    """Whether the dialplan speaks to the one caller there is."""
+    rows = (await asterisk.cli("core show channels concise")).splitlines()
+    return [row.split("!")[5] for row in rows if row.startswith("PJSIP/")] == ["Playback"]
+
+
+def same_ports(old: AsteriskProcess) -> AsteriskProcess:
+    """Asterisk once more, as an admin starts it again."""
+    return AsteriskProcess(
+        old._install,
+        ari_password=old.ari_password,
+        sip_port=old.sip_port,
+        http_port=old.http_port,
+        rtp_start=old.rtp_ports[0],
+        rtp_end=old.rtp_ports[1],
+    )
+
+
+async def test_a_second_bot_of_the_same_name_takes_over_and_the_first_ends(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    """A7: the caller of the first goes on in the dialplan; the next call is the second's."""
+    elsewhere = MEDIA.model_copy(update={"port_start": 32_702, "port_end": 32_798})
+    async with AsyncExitStack() as stack:
+        phone = await stack.enter_async_context(Phone())
+        with pytest.RaisesGroup(AppReplaced, flatten_subgroups=True):
+            # patient: a goodbye of the first would be its hang-up
+            patient = CallSettings(max_calls=5, drain_s=PATIENCE_S)
+            async with running_bot(asterisk, workers, tmp_path / "one", calls=patient) as first:
+                call = await greeted(stack, phone, asterisk)
+                second = await stack.enter_async_context(
+                    running_bot(asterisk, workers, tmp_path / "two", media=elsewhere)
+                )
+                async with asyncio.timeout(PATIENCE_S):
+                    await first.ended.wait()
+        await until(lambda: hears_the_fallback(asterisk))
+        await call.hang_up()
+        await greeted(stack, phone, asterisk)
+        assert (await second.ready())["calls"] == 1
+        await stack.aclose()
+    await nothing_left(asterisk)
+
+
+SCARCE = {
+    "full": (CallSettings(max_calls=4, drain_s=0), MEDIA, None),
+    "no_port": (None, MEDIA.model_copy(update={"port_start": 32_700, "port_end": 32_707}), None),
+    "llm_full": (None, MEDIA, 4),
+}
+
+
+@pytest.mark.parametrize("reason", SCARCE)
+async def test_of_nine_calls_at_once_four_are_taken_and_five_handed_back(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path, reason: str
+) -> None:
+    """P9, D24: whatever is scarce, again and again; the others hear the dialplan's answer."""
+    calls, media, room = SCARCE[reason]
+    workers.llm.max_calls = room
+    async with (
+        running_bot(asterisk, workers, tmp_path, calls=calls, media=media) as bot,
+        Phone() as phone,
+    ):
+        for again in range(1, 4):
+            async with AsyncExitStack() as stack:
+                uri = number(asterisk)
+                await asyncio.gather(*(stack.enter_async_context(phone.call(uri)) for _ in range(9)))
+                assert (await bot.ready())["calls"] == 4
+                assert await refused(bot, reason) == 5 * again
+            await bot.until_idle()
+            # a port rests before it serves again
+            await asyncio.sleep(2 * media.port_quarantine_s)
+        assert await ended(bot, "caller_hung_up") == 4 * 3
+        assert await bot.metric("voicebot_calls_refused_total") == 5 * 3
+    await nothing_left(asterisk)
+
+
+async def test_the_dialplan_tells_a_caller_for_whom_a_worker_has_no_room_that_all_is_busy(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    workers.tts.max_calls = 1
+    async with running_bot(asterisk, workers, tmp_path) as bot, Phone() as phone, AsyncExitStack() as stack:
+        assert (await bot.ready())["max_calls"] == 1
+        await greeted(stack, phone, asterisk)
+        second = await greeted(stack, phone, asterisk)
+        await second.wait_for_end(PATIENCE_S)
+        assert second.cause == 17
+        assert await refused(bot, "tts_full") == 1
+
+
+async def test_a_hundred_callers_who_hang_up_as_soon_as_they_are_answered(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    """A5, A12, D3, D4, P1: the end of a call meets every step of its beginning."""
+    async with running_bot(asterisk, workers, tmp_path) as bot:
+        results = await asyncio.gather(
+            *(
+                run_sipp("uac_silent", asterisk, calls=25, rate=20, pause_ms=stays_ms, keys={"rtp_port": "9"})
+                for stays_ms in (0, 10, 25, 50)
+            )
+        )
+        assert [(result.successful, result.failed) for result in results] == [(25, 0)] * 4
+        await bot.until_idle()
+        ends = await ended(bot, "caller_hung_up")
+        assert ends == 100, await bot.metric("voicebot_calls_ended_total")
+        assert await bot.metric("voicebot_defects_total") == 0
+        assert await bot.metric("voicebot_calls") == 0
+    await nothing_left(asterisk)

@@ -1,0 +1,271 @@
+"""`voicebot run` as a process of its own: frozen, killed, told to stop, out of disk; and what its logs may not hold."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from socket import SOCK_STREAM
+
+import aiohttp
+import pytest
+import pytest_asyncio
+import yaml
+
+from caller_phone.call import Call
+from caller_phone.phone import Phone
+from caller_phone.script import Say, WaitAnswer, run_script
+from tests.support.bot import Bot, nothing_left
+from tests.support.fake_workers import FakeWorkers, fake_workers
+from tests.support.rig import HOST, SippResult, free_ports, run_sipp
+from voicebot.asterisk import AsteriskProcess
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
+
+ROOT = Path(__file__).parents[2]
+QUESTION = ROOT / "tests" / "data" / "speech" / "price01.wav"
+PATIENCE_S = 60.0
+FREEZE_S = 8.0
+CALLS = int(os.environ.get("VOICEBOT_FROZEN_CALLS", "25"))
+"""So many hang up while the bot is frozen, and so many after it."""
+
+SECRETS = ("for-tests-only", "k3y-of-the-w0rkers")
+"""Of ARI (tests/support/rig.py) and of the workers."""
+SAID = ("walrus", "1555014277", "90817263")
+"""Words of both sides, the caller's number, keys that were pressed."""
+
+
+@dataclass
+class Process:
+    running: asyncio.subprocess.Process
+    bot: Bot
+    log: Path
+
+    def send(self, number: signal.Signals) -> None:
+        self.running.send_signal(number)
+
+    async def exit_code(self) -> int:
+        async with asyncio.timeout(PATIENCE_S):
+            return await self.running.wait()
+
+    async def ended(self, cause: str) -> float:
+        return await self.bot.metric("voicebot_calls_ended_total", cause=cause)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def workers() -> AsyncIterator[FakeWorkers]:
+    async with fake_workers() as fakes:
+        for fake in (fakes.stt, fakes.llm, fakes.tts):
+            fake.api_key = SECRETS[1]
+        fakes.stt.answers = ["How much is the walrus?"]
+        fakes.llm.replies = ["The walrus is nineteen dollars."]
+        yield fakes
+
+
+@asynccontextmanager
+async def process(
+    asterisk: AsteriskProcess,
+    workers: FakeWorkers,
+    folder: Path,
+    *,
+    level: str = "info",
+    drain_s: float = 1.0,
+    log: Path | None = None,
+    arguments: tuple[str, ...] = (),
+) -> AsyncIterator[Process]:
+    """Ready for calls; killed at the end if it still runs."""
+    web = free_ports(1, SOCK_STREAM)[0]
+    urls = {"stt": workers.stt_url, "llm": workers.llm_url, "tts": workers.tts_url}
+    config = {
+        "asterisk": {"start": False},
+        "ari": {"url": asterisk.ari_url, "password": "${ARI_PASSWORD}"},
+        "media": {
+            "port_start": 31_600,
+            "port_end": 31_999,
+            "port_quarantine_s": 0.2,
+            "first_packet_s": 60,
+            "media_timeout_s": 60,
+        },
+        "web": {"port": web},
+        "workers": {
+            "cache_dir": str(folder / "cache"),
+            **{name: {"start": False, "url": url, "api_key": "${API_KEY}"} for name, url in urls.items()},
+        },
+        "calls": {"max_calls": 150, "drain_s": drain_s},
+        "log": {"level": level},
+        "profiles": {"default": {"prompt": "You sell one walrus.", "greeting": "Hello.", "no_input_s": 60}},
+    }
+    (folder / "voicebot.yaml").write_text(yaml.safe_dump(config))
+    log = log or folder / f"log-{web}"
+    with log.open("wb") as output:
+        running = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "voicebot", "run", "-c", "voicebot.yaml", *arguments),
+            cwd=folder,
+            stdout=output,
+            stderr=output,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "ARI_PASSWORD": asterisk.ari_password.get_secret_value(),
+                "API_KEY": SECRETS[1],
+            },
+        )
+    async with aiohttp.ClientSession() as http:
+        bot = Bot(f"http://{HOST}:{web}", http, asyncio.Event(), asyncio.Event(), lambda: None)
+        try:
+            await until(lambda: is_ready(bot))
+            yield Process(running, bot, log)
+        finally:
+            if running.returncode is None:
+                running.kill()
+            await running.wait()
+
+
+async def until(holds: Callable[[], object]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            answer = holds()
+            if await answer if asyncio.iscoroutine(answer) else answer:
+                return
+            await asyncio.sleep(0.05)
+
+
+async def is_ready(bot: Bot) -> bool:
+    try:
+        return bool((await bot.ready())["ready"])
+    except aiohttp.ClientError:
+        return False
+
+
+async def greeted(stack: AsyncExitStack, phone: Phone, asterisk: AsteriskProcess) -> Call:
+    uri = f"sip:1000@{HOST}:{asterisk.sip_port}"
+    call = await stack.enter_async_context(phone.call(uri, caller=SAID[1]))
+    await call.wait_for_bot_speech(20, since_s=call.answered_s)
+    return call
+
+
+async def test_frozen_for_eight_seconds_under_many_calls_it_leaves_nothing(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    """A9, E13, P1: callers who hang up and callers who come meanwhile. The log of it holds no secret, at any level."""
+    async with (
+        process(asterisk, workers, tmp_path, level="debug") as frozen,
+        Phone() as phone,
+        AsyncExitStack() as stack,
+    ):
+        call = await greeted(stack, phone, asterisk)
+
+        def callers(count: int, stay_s: float) -> asyncio.Task[SippResult]:
+            stays = {"rate": 40.0, "pause_ms": round(stay_s * 1000), "keys": {"rtp_port": "9"}}
+            return asyncio.create_task(run_sipp("uac_silent", asterisk, calls=count, **stays))  # type: ignore[arg-type]
+
+        leaving, staying = callers(CALLS, 6), callers(CALLS, FREEZE_S + 8)
+        await until(lambda: all_answered(frozen, asterisk, 2 * CALLS + 1))
+        frozen.send(signal.SIGSTOP)
+        stopped_s = time.monotonic()
+        coming = callers(10, 4)
+        await asyncio.sleep(FREEZE_S)
+        frozen.send(signal.SIGCONT)
+        failed = sum([result.failed for result in await asyncio.gather(leaving, staying, coming)])
+        # the call that lived through it goes on
+        await run_script(call, [Say(QUESTION), WaitAnswer()])
+        assert call.is_up
+        back = [packet.at_s for packet in call.recording().received if packet.at_s > stopped_s + 1]
+        assert burst(back) < 50, "what was missed is not sent after it"
+        await call.hang_up()
+        await frozen.bot.until_idle(20)
+        # who was frozen while being connected goes on in the dialplan
+        handed_back = await frozen.ended("media_failed")
+        assert failed <= handed_back <= 10
+        assert await frozen.ended("caller_hung_up") + handed_back == 2 * CALLS + 11
+        assert await frozen.bot.metric("voicebot_defects_total") == 0
+        await nothing_left(asterisk)
+        frozen.send(signal.SIGTERM)
+        assert await frozen.exit_code() == 0
+    log = frozen.log.read_text()
+    assert "Traceback" not in log
+    assert not [secret for secret in SECRETS if secret in log]
+
+
+async def all_answered(bot: Process, asterisk: AsteriskProcess, count: int) -> bool:
+    """Or as many as ever will be: on a slow machine the first leave before the last are there."""
+    rows = (await asterisk.cli("core show channels concise")).splitlines()
+    answered = sum(row.startswith("PJSIP/") and row.split("!")[4] == "Up" for row in rows)
+    return answered == count or await bot.ended("caller_hung_up") > 0
+
+
+def burst(instants: list[float]) -> int:
+    """The most packets in 0.2 s."""
+    return max(sum(start <= at < start + 0.2 for at in instants) for start in instants)
+
+
+async def test_killed_and_told_to_stop(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    """A8, A16, P10, P12, D25: the callers of a killed one go on in the dialplan; a drain loses nobody."""
+    async with Phone() as phone, AsyncExitStack() as stack:
+        async with process(asterisk, workers, tmp_path) as killed:
+            orphan = await greeted(stack, phone, asterisk)
+            killed.send(signal.SIGKILL)
+            await killed.exit_code()
+            killed_s = time.monotonic() + 0.5
+            assert orphan.is_up
+        async with process(asterisk, workers, tmp_path, drain_s=4) as draining:
+            # the dialplan's fallback: the bot that died says no more
+            await orphan.wait_for_bot_speech(PATIENCE_S, since_s=killed_s)
+            await orphan.hang_up()
+            ends, first, second = [await greeted(stack, phone, asterisk) for _ in range(3)]
+            await run_script(ends, [Say(QUESTION), WaitAnswer()])
+            await ends.press(SAID[2])
+            draining.send(signal.SIGTERM)
+            await until(lambda: is_draining(draining.bot))
+            await greeted(stack, phone, asterisk)  # by the dialplan
+            assert await draining.bot.metric("voicebot_calls_refused_total", reason="draining") == 1
+            await ends.hang_up()
+            # the others hear the goodbye when the time is over
+            await asyncio.gather(first.wait_for_end(PATIENCE_S), second.wait_for_end(PATIENCE_S))
+            assert await draining.exit_code() == 0
+        await stack.aclose()
+    await nothing_left(asterisk)
+    logs = killed.log.read_text() + draining.log.read_text() + asterisk.log_path.read_text()
+    # three calls, a full record each; the killed one's was lost with it
+    assert draining.log.read_text().count(" ended after ") == 3
+    assert "reconcile: HandBack" in draining.log.read_text()
+    assert "Traceback" not in logs
+    assert not [told for told in (*SECRETS, *SAID) if told in logs], logs
+
+
+async def is_draining(bot: Bot) -> bool:
+    body = await bot.ready()
+    return bool(body["parts"]["calls"] == "draining") and not body["ready"]
+
+
+async def test_without_disk_calls_go_on_and_a_second_signal_ends_at_once(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    """A14, A16: nowhere to write logs, transcript and phrases; a signal to hurry hands the caller back."""
+    (tmp_path / "cache").touch()
+    full = Path("/dev/full")
+    arguments = ("--transcript-file", str(full))
+    async with (
+        process(asterisk, workers, tmp_path, drain_s=600, log=full, arguments=arguments) as bare,
+        Phone() as phone,
+        AsyncExitStack() as stack,
+    ):
+        call = await greeted(stack, phone, asterisk)
+        talk = await run_script(call, [Say(QUESTION), WaitAnswer()])
+        assert [turn.answered for turn in talk.turns] == [True]
+        assert (await bare.bot.ready())["ready"]
+        assert await bare.bot.metric("voicebot_defects_total") == 0
+        bare.send(signal.SIGTERM)
+        await until(lambda: is_draining(bare.bot))
+        bare.send(signal.SIGTERM)
+        assert await bare.exit_code() == 0
+        # the dialplan's fallback
+        await call.wait_for_bot_speech(PATIENCE_S, since_s=time.monotonic())
+        await call.hang_up()
+    await nothing_left(asterisk)

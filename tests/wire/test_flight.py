@@ -1,0 +1,117 @@
+"""The flight recorder: a whole talk in virtual time, its files, and the same talk replayed."""
+
+import json
+import wave
+from collections.abc import Callable, Coroutine
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from media_bridge.events import Utterance
+from stasis_app import flight
+from stasis_app.conversation import Event, State, step
+from stasis_app.settings import CallSettings, Profile
+from tests.support.talk import talk
+from voicebot.cli import main
+from voicebot.replay import replay_file
+
+RunVirtual = Callable[[Coroutine[Any, Any, Any]], Any]
+PROFILE = Profile(prompt="You are a test.", greeting="Hello.", language="en", no_input_s=60.0)
+
+
+async def a_talk(folder: Path) -> None:
+    async with talk(PROFILE, calls=CallSettings(drain_s=0, flight_recorder=folder)) as scene:
+        await scene.ask("How much is it?", "This is a long answer about very many bikes. " * 2)
+        await scene.until_heard("This is a long answer about very many bikes.", for_s=0.5)
+        await scene.say("no01.wav", "No, stop that.")
+        await scene.press("12#")
+        await scene.quiet(for_s=2)
+
+
+def test_a_talk_is_decided_again_as_it_was(virtual_time: RunVirtual, tmp_path: Path) -> None:
+    folder = tmp_path / "flights"
+    virtual_time(a_talk(folder))
+    (lines,) = folder.glob("*.flight")
+    sound = lines.with_suffix(".wav")
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in (lines, sound)} == {0o600}
+    said: list[str] = []
+    assert replay_file(lines, said.append) == 0
+    events = [json.loads(line)["event"] for line in lines.read_text().splitlines()[1:]]
+    assert {next(iter(event)) for event in events} >= {
+        *("MediaReady", "PlayoutStarted", "SpeechStarted", "SpeechPaused", "SpeechEnded"),
+        *("InterruptionLasts", "DigitPressed", "DigitsEntered", "CallerGone"),
+    }
+    assert said[-1] == "All as it was."
+    assert len(said) == len(events) + 1
+
+    with wave.open(str(sound)) as file:
+        assert (file.getnchannels(), file.getframerate()) == (2, 8000)
+        stereo = np.frombuffer(file.readframes(file.getnframes()), "<i2").reshape(-1, 2)
+    last_s = json.loads(lines.read_text().splitlines()[-1])["t"]
+    assert len(stereo) / 8000 == pytest.approx(last_s, abs=1.0)
+    assert abs(stereo).max(axis=0).min() > 1000, "both sides are heard"
+
+
+@pytest.mark.parametrize("kind", get_args(Event), ids=lambda kind: kind.__name__)
+def test_every_event_comes_back_as_it_was(kind: type) -> None:
+    said = Utterance(3, b"", 1.5, 2.25, 600, 16_000)
+    values = {"turn": 4, "utterance": said, "meant": True, "digits": "12", "cause": "normal"}
+    event = kind(**{field.name: values[field.name] for field in fields(kind)})
+    state, commands = step(State(), event)
+    lines = [flight.head_line("c1", State()), flight.step_line(1.25, event, state, commands)]
+    (done,) = flight.replay(lines)
+    assert done.same
+    assert (done.t, done.event) == (1.25, kind.__name__)
+    assert flight._event(done.event, json.loads(lines[1])["event"][done.event]) == event
+
+
+def test_another_decision_is_shown(virtual_time: RunVirtual, tmp_path: Path) -> None:
+    virtual_time(a_talk(tmp_path))
+    (lines,) = tmp_path.glob("*.flight")
+    text = lines.read_text()
+    lines.write_text(text.replace('"phase": "SPEAKING"', '"phase": "HEARING"', 1))
+    said: list[str] = []
+    assert replay_file(lines, said.append) == 1
+    assert said[-1] == "1 steps are decided otherwise now."
+    assert sum("\n     then  PlayoutStarted -> HEARING" in line for line in said) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        '{"flight": 2}',
+        '{"flight": 1, "state": {"max_prompts": "2"}}',
+        '{"flight": 1, "call": "x", "state": {"max_prompts": 2}}\nnonsense',
+        '{"flight": 1, "call": "x", "state": {"max_prompts": 2}}\n{"t": 1, "event": {"Nobody": {}}, "phase": "X"}',
+        '{"flight": 1, "call": "x", "state": {"max_prompts": 2}}\n'
+        '{"t": 1, "event": {"SpeechEnded": {"utterance": 5}}, "phase": "X", "commands": []}',
+        '{"flight": 1, "call": "x", "state": {"max_prompts": 2}}\n'
+        '{"t": 1, "event": {}, "phase": "X", "commands": []}',
+    ],
+)
+def test_what_is_no_flight_is_told(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(flight.FlightError):
+        list(flight.replay(text.splitlines()))
+    file = tmp_path / "x.flight"
+    file.write_text(text)
+    assert main(["replay", str(file)]) == 2
+    assert "x.flight: " in capsys.readouterr().err
+    assert main(["replay", str(tmp_path / "nobody")]) == 2
+
+
+def test_a_folder_that_cannot_be_had_costs_the_flight_only(
+    virtual_time: RunVirtual, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "full").touch()
+    virtual_time(a_talk(tmp_path / "full" / "flights"))
+    told = [
+        record.getMessage() for record in caplog.records if "flights cannot be written" in record.getMessage()
+    ]
+    assert len(told) == 1

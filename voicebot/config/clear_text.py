@@ -1,0 +1,28 @@
+"""Where a password or what callers say would cross a network unencrypted. Pure."""
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from voicebot.config.checks import dotted, worker_parts
+from voicebot.config.media_addresses import is_loopback
+from voicebot.config.model import Config
+from voicebot.config.source import KeyPath
+
+
+def in_clear_text(config: Config) -> Iterator[str]:
+    """A sentence for each address that is no https:// and not on this machine."""
+    addresses: list[tuple[KeyPath, str, str]] = [
+        (("ari", "url"), config.ari.url, "the ARI password and the callers' numbers")
+    ]
+    addresses += [
+        (("workers", name, "url"), worker.url, "what is said in calls, and the api_key if there is one,")
+        for name, worker in worker_parts(config).items()
+        if worker.url
+    ]
+    for path, url, what in addresses:
+        parts = urlsplit(url)
+        if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+            yield (
+                f"{dotted(path)} is plain http to another machine: {what} can be read on the way."
+                " Use https, or a network that nobody else is on"
+            )
