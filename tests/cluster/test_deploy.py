@@ -28,7 +28,7 @@ from voicebot.config.processes import parts_of
 KUBERNETES = ROOT / "deploy" / "kubernetes"
 SYSTEMD = ROOT / "deploy" / "systemd"
 SERVE = ROOT / "deploy" / "ray" / "serve.yaml"
-SECRETS = {"ARI_PASSWORD": "x", "VOICEBOT_API_KEY": "y", "NODE_IP": "10.0.0.20"}
+SECRETS = {"ARI_PASSWORD": "x", "VOICEBOT_API_KEY": "y", "WEB_TOKEN": "z", "NODE_IP": "10.0.0.20"}
 
 
 def documents() -> Iterator[dict[str, Any]]:
@@ -125,6 +125,12 @@ def test_names_fit_together() -> None:
 def pod() -> dict[str, Any]:
     spec: dict[str, Any] = one("StatefulSet")["spec"]["template"]["spec"]
     return spec
+
+
+def test_each_secret_of_the_configuration_is_in_the_pods_environment() -> None:
+    given = {variable["name"] for variable in pod()["containers"][0]["env"]}
+    asked = set(re.findall(r"\$\{(\w+)\}", one("ConfigMap")["data"]["voicebot.yaml"]))
+    assert asked == SECRETS.keys() == given - {"POD_INDEX"}
 
 
 def test_a_call_process_has_time_to_finish_its_calls() -> None:
