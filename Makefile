@@ -64,7 +64,7 @@ audit:
 bench:
 	@scripts/setup.sh dev
 	@test -n '$(NAME)' && test -f 'benchmarks/$(NAME).py' || { echo 'make bench NAME=... with one of:' \
-		$(filter-out __init__ report turns_% %_worker,$(basename $(notdir $(wildcard benchmarks/*.py)))) >&2; exit 2; }
+		$(filter-out __init__ report stt_% turns_% %_worker,$(basename $(notdir $(wildcard benchmarks/*.py)))) >&2; exit 2; }
 	@$(V)/python -m benchmarks.$(NAME) $(ARGS)
 
 clean:

@@ -21,7 +21,8 @@ import yaml
 
 from benchmarks.report import publish, table
 from caller_phone.script import HangUp, Say, Step, Turn, WaitAnswer, WaitGreeting
-from media_bridge.turn_end import EndWaits, end_wait_ms
+from media_bridge.turn_end import end_wait_ms
+from media_bridge.turn_end_waits import EndWaits
 from tests.support.fake_workers import FakeWorkers, fake_workers
 from tests.support.rig import free_ports
 from voicebot.config import Config, parse

@@ -28,7 +28,7 @@ from benchmarks.turns_score import Decided, Interrupted, cut_pauses, figures, is
 from caller_phone.media import MediaEngine
 from gpu_workers.client import SttClient, health, worker_session
 from media_bridge.plane import MediaPlane
-from media_bridge.turn_end import EndWaits
+from media_bridge.turn_end_waits import EndWaits
 from voicebot.config import Config, parse, read_text
 from voicebot.interrupts import run_until_interrupted
 from voicebot.supervise import Child, supervised

@@ -24,7 +24,7 @@ from media_bridge.plane import MediaPlane
 from media_bridge.session import MediaSession, Tap
 from media_bridge.settings import MediaOverride
 from media_bridge.transport import Offer, Peer, RtpAddress
-from media_bridge.turn_end import EndWaits
+from media_bridge.turn_end_waits import EndWaits
 from stasis_app.ari.events import Channel, StasisEnd, StasisStart
 from stasis_app.ari.hub import AriCounts, EventHub
 from stasis_app.ari.link import AriLink

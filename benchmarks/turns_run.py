@@ -82,10 +82,10 @@ class Outcome:
 def turn_jobs(clips: Sequence[Clip], *, asked: bool) -> list[Job]:
     """The clips that are turns; `asked`: after a question that wants such an answer, where it is no open one."""
     turns = [clip for clip in clips if clip.kind in ("finished", "unfinished", "dictation")]
-    return [Job(clip, _question(clip.answer) if asked else OPEN, False) for clip in turns]
+    return [Job(clip, question_for(clip.answer) if asked else OPEN, False) for clip in turns]
 
 
-def _question(answer: str) -> str:
+def question_for(answer: str) -> str:
     """A digit or two are a count, no number that is dictated."""
     kind, _, digits = answer.partition(":")
     return HOW_MANY if digits in ("1", "2") else ASKED.get(kind, OPEN)

@@ -1,5 +1,6 @@
 """What stands before every worker: its phase, the key, the size of a request, and counting."""
 
+import asyncio
 import hmac
 import json
 import time
@@ -12,6 +13,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gpu_workers.errors import RequestError
 
 _PREFIX: Final = "/v1/"
+_LINGER_S: Final = 1.0
+_LINGER_BYTES: Final = 64 * 1024 * 1024
 
 
 class Guard:
@@ -46,7 +49,7 @@ class Guard:
         headers = dict(scope["headers"])
         error = self._unauthorised(headers) or self._refusal() or self._too_large(headers)
         if error:
-            await _answer(error, counted)
+            await _answer(error, receive, counted)
             return
         await self._limited(scope, receive, counted)
 
@@ -83,14 +86,36 @@ class Guard:
 
         await self._app(scope, count, unless_too_large)
         if size > self._max_body:
-            await _answer(self._too_large_error(), send)
+            await _answer(self._too_large_error(), receive, send)
 
 
-async def _answer(error: RequestError, send: Send) -> None:
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+async def _answer(error: RequestError, receive: Receive, send: Send) -> None:
+    body = json.dumps(error.body()).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
+    ]
     if error.retry_after_s is not None:
         headers.append((b"retry-after", str(error.retry_after_s).encode()))
     if error.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": error.status, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps(error.body()).encode()})
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+    await _linger(receive)
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _linger(receive: Receive) -> None:
+    """Throws away what the client still sends, for a while: closing on it would reset the connection and take the
+    answer with it before the client has read it (RFC 9112 section 9.6)."""
+    left = _LINGER_BYTES
+    try:
+        async with asyncio.timeout(_LINGER_S):
+            while left > 0:
+                message = await receive()
+                if not message.get("more_body"):
+                    return
+                left -= len(message["body"])
+    except TimeoutError:
+        return

@@ -39,6 +39,8 @@ _START_LIMIT_MS = 700
 _RESUME_MS = 60
 # an utterance's pcm goes on so long after the last voiced sample
 _TAIL_SAMPLES = 200 * _SAMPLES_PER_MS
+# less of a tail than this is no quiet
+_SOME_TAIL_SAMPLES = 60 * _SAMPLES_PER_MS
 # sound remembered besides the pre-roll: flicker, guard and the look back together
 _BEFORE_SAMPLES = 1500 * _SAMPLES_PER_MS
 
@@ -108,6 +110,7 @@ class Endpoint:
         self._last_voiced = 0
         self._voiced_ms = 0
         self._candidate_ms = 0
+        self._paused_ms = 0.0
         self._started = 0
         # the sample after the last voiced one, once that is known
         self._ended: int | None = None
@@ -249,6 +252,7 @@ class Endpoint:
             case _Sign.CERTAIN:
                 self._number += 1
                 self._started = self._find_start()
+                self._paused_ms = 0.0
                 return [SpeechStarted(self._now)]
             case _Sign.PAUSE:
                 self._candidate_ms = 0
@@ -256,6 +260,9 @@ class Endpoint:
                 self._utterance = self._make_utterance()
                 return [SpeechPaused(self._now, self._utterance)]
             case _Sign.AGAIN:
+                if self._ended is not None:
+                    silence_ms = self._ms_since(self._ended) - self._candidate_ms
+                    self._paused_ms = max(self._paused_ms, silence_ms)
                 self._hear_voice(self._candidate_ms)
                 return [SpeechResumed(self._now)]
             case _Sign.END if self._utterance is not None:
@@ -271,17 +278,27 @@ class Endpoint:
         self._cut_at = min(self._sound.position, ended + _TAIL_SAMPLES)
         return Utterance(
             number=self._number,
-            pcm=self._cut(first, self._cut_at),
+            pcm=self._cut(first, self._cut_at) + self._more_quiet(ended),
             started=self._instant(self._started),
             ended=self._instant(ended),
             voiced_ms=self._voiced_ms,
             rate=self._rate,
+            paused_ms=self._paused_ms,
         )
 
     def _cut(self, first: int, last: int) -> bytes:
         if self._rate == RATE:
             return self._sound.cut(first, last)
         return self._wide.cut(first * self._rate // RATE, last * self._rate // RATE)
+
+    def _more_quiet(self, ended: int) -> bytes:
+        """What is missing of the tail, made of what there is of it: models judge an end by the quiet behind it."""
+        there = self._cut_at - ended
+        if there < _SOME_TAIL_SAMPLES:
+            return b""
+        tail = np.frombuffer(self._cut(ended, self._cut_at), "<i2")
+        missing = (_TAIL_SAMPLES - there) * self._rate // RATE
+        return np.resize(np.concatenate([tail[::-1], tail]), missing).astype("<i2").tobytes()
 
     @property
     def _pre_roll(self) -> int:

@@ -3,7 +3,9 @@
 `at`, `started` and `ended` are seconds of the clock that `now` came from.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain, pairwise
 from typing import Literal
 
 
@@ -11,8 +13,9 @@ from typing import Literal
 class Utterance:
     """What the caller said without a long pause.
 
-    `pcm`, of `rate`, begins with the pre-roll and ends about 200 ms after the last voiced sample. `started` and `ended`
-    are the instants of the first and the last voiced sample. `voiced_ms` leaves out the pauses inside.
+    `pcm`, of `rate`, begins with the pre-roll and ends 200 ms after the last voiced sample of a pause. `started` and
+    `ended` are the instants of the first and the last voiced sample. `voiced_ms` leaves out the pauses inside, the
+    longest of which lasted `paused_ms`.
     """
 
     number: int
@@ -21,6 +24,14 @@ class Utterance:
     ended: float
     voiced_ms: int
     rate: int = 8000
+    paused_ms: float = 0.0
+
+
+def longest_pause_ms(utterances: Sequence[Utterance]) -> float:
+    """Of a turn: within its utterances, or between one and the next."""
+    inside = (utterance.paused_ms for utterance in utterances)
+    between = (1000 * (after.started - before.ended) for before, after in pairwise(utterances))
+    return max(chain(inside, between), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)

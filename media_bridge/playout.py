@@ -18,6 +18,8 @@ from media_bridge.level import SILENCE_DBFS, level_dbfs
 
 FRAME_MS = 20
 _FADE_MS = 5
+# below it a voice says nothing: 40 dB under full scale
+_QUIETEST = 328
 
 # a producer that never looks at room_ms() is stopped here
 _HARD_LIMIT_MS = 120_000
@@ -47,6 +49,8 @@ class _Sentence:
     text: str
     start: int
     end: int | None = None
+    # up to here it has sound
+    sounds_until: int = 0
 
 
 class _Voice(Enum):
@@ -119,7 +123,9 @@ class Playout:
         if self._queued_ms() > _HARD_LIMIT_MS:
             raise PlayoutOverflowError(f"Turn {turn} has queued over {_HARD_LIMIT_MS} ms: wait for room_ms()")
         self._queue += pcm
-        self._put_samples = self._played_samples + len(self._queue) // 2
+        before, self._put_samples = self._put_samples, self._played_samples + len(self._queue) // 2
+        if self._sentences and self._sentences[-1].end is None:
+            self._note_sound(self._sentences[-1], before)
         return True
 
     def end_sentence(self, turn: int) -> bool:
@@ -262,11 +268,19 @@ class Playout:
     def _queued_ms(self) -> int:
         return len(self._queue) // 2 * 1000 // self._rate
 
+    def _note_sound(self, sentence: _Sentence, first: int) -> None:
+        """What was put from sample `first` on may be the end of the sentence's sound."""
+        new = _samples(self._queue[2 * (first - self._played_samples) :])
+        loud = np.flatnonzero(np.abs(new) >= _QUIETEST)
+        if len(loud):
+            sentence.sounds_until = first + int(loud[-1]) + 1
+
     def _heard_of(self, sentence: _Sentence, played_samples: int) -> HeardSentence:
         end = self._put_samples if sentence.end is None else sentence.end
         played = min(max(played_samples - sentence.start, 0), end - sentence.start)
         total = None if sentence.end is None else sentence.end - sentence.start
-        return HeardSentence(sentence.text, played, total)
+        sounding = None if total is None else max(sentence.sounds_until - sentence.start, 0)
+        return HeardSentence(sentence.text, played, total, sounding)
 
 
 def _samples(pcm: bytes | bytearray) -> np.ndarray[tuple[int], np.dtype[np.float32]]:

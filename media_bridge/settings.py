@@ -45,7 +45,7 @@ class VoiceSettings(Settings):
         0.2, gt=0, lt=1, description="The probability that opens speech while the bot is speaking."
     )
     start_speaking_ms: int = Field(
-        80, ge=32, le=800, description="Speech this long, while the bot is speaking."
+        60, ge=32, le=800, description="Speech this long, while the bot is speaking."
     )
     pre_roll_ms: int = Field(400, ge=0, le=2000, description="Sound kept from before speech was certain.")
 
@@ -53,7 +53,7 @@ class VoiceSettings(Settings):
 class EndpointSettings(Settings):
     """When the caller has finished."""
 
-    pause_ms: int = Field(160, ge=60, le=1000, description="Silence after which work on the answer begins.")
+    pause_ms: int = Field(100, ge=60, le=1000, description="Silence after which work on the answer begins.")
     end_ms: int = Field(700, ge=100, le=5000, description="Silence that ends a turn of unknown words.")
     max_utterance_ms: int = Field(30_000, ge=1000, le=120_000, description="A longer utterance is cut here.")
 

@@ -11,70 +11,12 @@ Pure: text in, class or milliseconds out.
 
 import re
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
-from enum import Enum
 from typing import Final
 
 from media_bridge import turn_end_dictation as dictation
 from media_bridge import turn_end_words as words
 from media_bridge.turn_end_expected import Expected, Kind
-
-
-class Ending(Enum):
-    """How finished the words sound."""
-
-    ANSWERED = "answered"  # all that the bot has asked for
-    FINISHED = "finished"  # a question, a short answer, a goodbye
-    COMPLETE = "complete"  # a whole statement; more may follow
-    PAUSING = "pausing"  # one that often goes on: a bare "yes", a date without its time
-    NEUTRAL = "neutral"  # nothing known
-    LISTING = "listing"  # in the middle of digits, letters, an address or a date
-    TRAILING = "trailing"  # cannot stand as it is: "my number is", "and", "um"
-
-
-@dataclass(frozen=True)
-class EndWaits:
-    """Silence, in all, that ends the turn after each kind of ending."""
-
-    answered_ms: int = 280
-    finished_ms: int = 330
-    complete_ms: int = 500
-    neutral_ms: int = 700
-    unsure_ms: int = 760
-    doubtful_ms: int = 900
-    # while the words are still being recognised: without them there is no answer anyway
-    wordless_ms: int = 1000
-    listing_ms: int = 1600
-    trailing_ms: int = 1900
-
-    @classmethod
-    def around(cls, end_ms: int) -> "EndWaits":
-        """The same proportions around `end_ms`, the wait when nothing is known of the words."""
-        usual = cls()
-        return cls(*(ms * end_ms // usual.neutral_ms for ms in astuple(usual)))
-
-    @property
-    def by_words(self) -> dict[Ending, int]:
-        """Where nobody listened to the sound, or its vote does not count."""
-        return {
-            Ending.ANSWERED: self.answered_ms,
-            Ending.FINISHED: self.finished_ms,
-            Ending.COMPLETE: self.complete_ms,
-            Ending.PAUSING: self.complete_ms,
-            Ending.NEUTRAL: self.neutral_ms,
-            Ending.LISTING: self.listing_ms,
-            Ending.TRAILING: self.trailing_ms,
-        }
-
-    @property
-    def by_vote(self) -> dict[Ending, tuple[int, int, int]]:
-        """Where the sound has a vote: surely finished, unsure, rather not."""
-        return {
-            Ending.FINISHED: (self.finished_ms, self.finished_ms, self.doubtful_ms),
-            Ending.COMPLETE: (self.finished_ms, self.unsure_ms, self.doubtful_ms),
-            Ending.PAUSING: (self.complete_ms, self.unsure_ms, self.doubtful_ms),
-            Ending.NEUTRAL: (self.complete_ms, self.unsure_ms, self.doubtful_ms),
-        }
+from media_bridge.turn_end_waits import Ending, EndWaits
 
 
 def end_wait_ms(
@@ -83,22 +25,49 @@ def end_wait_ms(
     waits: EndWaits,
     sounds_finished: float | None = None,
     confidence: float | None = None,
+    paused_ms: float = 0.0,
 ) -> int:
     """Milliseconds of silence after which `text`, the turn so far, is taken as the whole turn.
 
     `sounds_finished` is the probability that the turn sounds finished, `confidence` the recogniser's mean
-    log-probability of the words; None: not known.
+    log-probability of the words; None: not known. `paused_ms` is the longest silence after which the caller went on in
+    this turn already.
     """
     found = ending(text, expected)
+    told_ms = _told_ms(text, found, waits, sounds_finished, confidence)
+    if found is Ending.ANSWERED or told_ms >= waits.listing_ms:
+        return told_ms
+    # who has paused within a turn for long will do so again
+    return max(told_ms, min(round(_AGAIN * paused_ms), waits.listing_ms))
+
+
+def _told_ms(
+    text: str, found: Ending, waits: EndWaits, sounds_finished: float | None, confidence: float | None
+) -> int:
+    """By the words and the sound."""
     votes = waits.by_vote.get(found)
-    misheard = confidence is not None and confidence < _MISHEARD and text.count(" ") >= _WORDS_TO_MISHEAR
-    if votes is None or (sounds_finished is None and not misheard):
+    if found is Ending.NEUTRAL and text.count(" ") < _SHORT_WORDS:
+        votes = waits.by_vote[Ending.AGREED]  # the sound of so little tells nothing
+    doubt = min(2, _doubt_of_words(text, confidence) + _doubt_of_sound(sounds_finished))
+    if votes is None or (sounds_finished is None and not doubt):
         return waits.by_words[found]
-    sure, unsure, doubtful = votes
-    if sounds_finished is not None and sounds_finished < _UNSURE:
-        return doubtful
-    # the word that would have told that more is to come may be the one that is wrong: "to my" as "to you"
-    return unsure if misheard or (sounds_finished is not None and sounds_finished < _SURE) else sure
+    return votes[doubt]
+
+
+def _doubt_of_sound(sounds_finished: float | None) -> int:
+    """0: surely finished, 1: unsure, 2: rather not; 0 if nobody knows."""
+    if sounds_finished is None:
+        return 0
+    return (sounds_finished < _SURE) + (sounds_finished < _UNSURE)
+
+
+def _doubt_of_words(text: str, confidence: float | None) -> int:
+    """The word that would have told that more is to come may be the one that is wrong: "to my" as "to you"."""
+    if confidence is None or text.count(" ") < _WORDS_TO_MISHEAR:
+        return 0
+    if words.MISHEARD_ARTICLE.search(text.lower().rstrip(" .?!")) and confidence < _CLEAR:
+        return 2
+    return (confidence < _UNCLEAR) + (confidence < _MISHEARD)
 
 
 def ending(text: str, expected: Expected | None = None) -> Ending:
@@ -106,8 +75,8 @@ def ending(text: str, expected: Expected | None = None) -> Ending:
     spoken = " ".join(re.findall(r"[^\W_]+(?:'[^\W_]+)*", said))
     kind = expected.kind if expected else "open"
     if not spoken:
-        # a piece of a dictation is easily taken for noise
-        return Ending.LISTING if kind in _DICTATED else Ending.NEUTRAL
+        # nothing to answer, so nothing is lost by waiting: an "um", or a piece of a dictation that was taken for noise
+        return Ending.LISTING
     for rule in _RULES[kind]:
         found = rule(said, spoken, expected)
         if found is not None:
@@ -117,12 +86,15 @@ def ending(text: str, expected: Expected | None = None) -> Ending:
 
 _Rule = Callable[[str, str, Expected | None], Ending | None]
 
-_DICTATED: Final = frozenset({"digits", "spelling", "email"})
 _SURE: Final = 0.8
 _UNSURE: Final = 0.5
-# mean log-probabilities of whole sentences on a quiet line are above -0.2; a short answer's may be lower
+# mean log-probabilities of the words; a short answer's may be lower
+_CLEAR: Final = -0.1
+_UNCLEAR: Final = -0.2
 _MISHEARD: Final = -0.25
 _WORDS_TO_MISHEAR: Final = 2
+_SHORT_WORDS: Final = 2
+_AGAIN: Final = 1.25
 _PHONE_DIGITS: Final = 10  # a number with its area code; 7 without
 _LOCAL_DIGITS: Final = 7
 
@@ -151,6 +123,16 @@ def _trailing(said: str, spoken: str, _: Expected | None) -> Ending | None:
     return None
 
 
+def _hanging(said: str, spoken: str, _: Expected | None) -> Ending | None:
+    if any(
+        pattern.search(spoken)
+        for pattern in (words.WH_START, words.EMBEDDED_WH, words.RELATIVE, words.RELATIVE_NOUN)
+    ):
+        return None
+    patterns = (words.BARE_INFINITIVE, words.LACKS_OBJECT, words.LACKS_SECOND)
+    return Ending.HANGING if any(pattern.search(spoken) for pattern in patterns) else None
+
+
 def _half_clause(spoken: str) -> bool:
     if words.SUBJECT_ALONE.match(spoken) and not words.INVERTED.search(spoken):
         return True
@@ -172,6 +154,8 @@ def _half_clause(spoken: str) -> bool:
         words.MID_STREET,
         words.SOMETHING,
         words.WHETHER_MISHEARD,
+        words.MISHEARD_TO,
+        words.TO_ASK,
     )
     return any(pattern.search(spoken) for pattern in patterns) or _open_route(spoken)
 
@@ -188,6 +172,8 @@ def _open_clause(said: str, spoken: str, _: Expected | None) -> Ending | None:
     """ "When I press the button": a clause that needs another one."""
     if not words.SUBORDINATE.match(spoken) or words.QUESTION.match(spoken):
         return None
+    if words.TIME_ALONE.match(spoken):
+        return Ending.NEUTRAL
     inner = re.sub(r"^(?:(?:so|well|and|but|yes|no|ok|okay)\W+)+", "", said.rstrip(" .?!"))
     clauses = len(
         re.findall(
@@ -238,7 +224,9 @@ def _phone_number(said: str, count: int) -> Ending:
 
 
 def _yes_or_no(said: str, spoken: str, _: Expected | None) -> Ending | None:
-    return Ending.ANSWERED if words.YES_NO.match(spoken) and not words.SOUNDS_OPEN.search(said) else None
+    if not words.YES_NO.match(spoken) or words.SOUNDS_OPEN.search(said):
+        return None
+    return Ending.AGREED if words.BARE_YES_NO.match(spoken) else Ending.ANSWERED
 
 
 def _digits_unasked(said: str, spoken: str, _: Expected | None) -> Ending | None:
@@ -252,6 +240,8 @@ def _digits_unasked(said: str, spoken: str, _: Expected | None) -> Ending | None
 
 
 def _letters(said: str, spoken: str, expected: Expected | None) -> Ending | None:
+    if dictation.is_letter_named(said):
+        return Ending.LISTING
     letters = dictation.letters_spelled(said)
     if letters and dictation.is_said_before(letters, said):
         return Ending.FINISHED
@@ -259,7 +249,7 @@ def _letters(said: str, spoken: str, expected: Expected | None) -> Ending | None
     return Ending.LISTING if len(letters) > (0 if asked else 1) else None
 
 
-def _not_spelled_yet(said: str, spoken: str, expected: Expected | None) -> Ending:
+def _not_dictated_yet(said: str, spoken: str, expected: Expected | None) -> Ending:
     return _whole(said, spoken, expected) or Ending.LISTING
 
 
@@ -285,12 +275,21 @@ def _born(said: str, spoken: str, _: Expected | None) -> Ending | None:
 
 
 _NOT_AN_ANSWER: Final = re.compile(r"^(?:no|yes|sorry|pardon|what|why|i don't|i do not|can|could)\b")
-_OPEN: Final[tuple[_Rule, ...]] = (_letters, _email, _digits_unasked, _trailing, _born, _open_clause, _whole)
+_OPEN: Final[tuple[_Rule, ...]] = (
+    _letters,
+    _email,
+    _digits_unasked,
+    _trailing,
+    _hanging,
+    _born,
+    _open_clause,
+    _whole,
+)
 _RULES: Final[dict[Kind, tuple[_Rule, ...]]] = {
     "open": _OPEN,
     "yes_no": (_yes_or_no, *_OPEN),
-    "digits": (_digits, _trailing, _open_clause, _whole),
-    "spelling": (_letters, _trailing, _open_clause, _not_spelled_yet),
+    "digits": (_digits, _trailing, _hanging, _open_clause, _not_dictated_yet),
+    "spelling": (_letters, _trailing, _open_clause, _not_dictated_yet),
     "email": (_email, *_OPEN),
     "date": (_trailing, _date, *_OPEN),
 }

@@ -115,7 +115,9 @@ def digits_dictated(said: str) -> int:
         "",
         said,
     )
-    alone = not rest and count > 2
+    if re.search(r"\b0\d{2,}\W*$", said):
+        return count  # nobody counts like that
+    alone = not rest and count > (1 if len(re.findall(r"\w+", said)) > 1 else 2)
     return (
         count
         if count > 4
@@ -134,6 +136,11 @@ def letters_spelled(said: str) -> str:
     doubled = re.sub(r"double ([a-z])", r"\1\1", found[1])
     letters = re.sub(r"[^a-z]", "", doubled)
     return "" if letters in {"a", "i"} else letters
+
+
+def is_letter_named(said: str) -> bool:
+    """ "B as in boy": the next letter is to come."""
+    return bool(re.search(r"\b[a-z],? (?:as in|like in|for) [a-z]+\W*$", said))
 
 
 def is_said_before(letters: str, said: str) -> bool:

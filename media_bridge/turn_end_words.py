@@ -46,7 +46,7 @@ INVERTED: Final = re.compile(
 )
 PARTICLE: Final = re.compile(
     r"\b(?:log|logg|sign|check|com|came|turn|hold|go|gone|went|plug|mov|drop|fill|switch|get|got|let"
-    r"|put|liv|carry|keep|kept|tak|hand|bring|pay)"
+    r"|put|carry|keep|kept|tak|hand|bring|pay)"
     r"(?:ed|ing|ged|e|es|s)?(?: (?:it|them|that|this|me|him|her|us))? (?:in|on|by)$"
 )
 WH_START: Final = re.compile(
@@ -74,6 +74,37 @@ NEEDS_OBJECT: Final = re.compile(
     r"|(?:i|we|they) (?:need|want|have|got|bought|prefer|wish|think it's|can see)|(?:has|have) got|my \w+ has"
     r"|(?:going|want|need|like|wanted|trying|have|able|try) to (?:make|buy|get|send|bring|take|have|be"
     r"|say|ask for|put|find|give|do|use|reach|contact|know if|tell you))$"
+)
+_WISH: Final = (
+    r"(?:like|love|prefer|want|wants|wanted|need|needs|needed|have|has|had|going|trying|tried|try|hoping|hope|able"
+    r"|supposed|decided|forgot|planning|plan|ready|here|calling|asked|(?:told|asked) (?:me|us|him|her|them))"
+)
+# "a fee I have to pay"
+RELATIVE_NOUN: Final = re.compile(
+    r"\b(?!(?:and|but|so|because|if|that|think|yes|no|well|now|then|when|today|tomorrow|ok|okay|sorry)\b)\w+"
+    r" (?:i|we|you|they) (?:have|need|want|had|wanted|would like|am supposed|are supposed) to \w+$"
+)
+BARE_INFINITIVE: Final = re.compile(
+    rf"\b{_WISH} to (?!(?:go|leave|complain|sleep|wait|stop|talk|come|know|move|help|work|travel|cancel|apply|register"
+    r"|upgrade|unsubscribe|rest|eat|drive|walk|fly|me|you|him|her|it|us|them|that|this|\w+(?:ing|day|ly|ville|ton))$)[a-z]+$"
+)
+LACKS_OBJECT: Final = re.compile(
+    r"\b(?:would|will|can|could|should|must|might|may|to|not|cannot|\w+n't|\w+'ll|\w+'d|i|we|you|they|please)"
+    r" (?:take|bring|get|make|need|want|give|send|find|buy|use|show|put|have|include|require|contain|contact|reach|keep"
+    r"|bought|found|gave|sent|made|took|brought|told|put|received|ordered|lost|expect|expected)$"
+)
+# what Whisper writes for an article, or a word of which only the beginning was said: "from the" is "from that"
+LACKS_SECOND: Final = re.compile(
+    r"\b(?:send|give|show|tell|bring|get|lend|read|sent|gave|told) (?:me|us|him|her|them)$"
+)
+# "told us to" is "told us, too"
+MISHEARD_TO: Final = re.compile(
+    rf"\b(?:{_WISH}|possible|told|asked)(?: (?:me|us|him|her|them|you))? (?:too|two|2)$"
+)
+TO_ASK: Final = re.compile(rf"\b{_WISH} to (?:ask|know|say|check|find out|make sure|confirm|mention|hear)$")
+MISHEARD_ARTICLE: Final = re.compile(
+    r"\b(?:from|with|to|for|of|in|on|at|by|about|into|through|after|before|and|or|is|was|are)"
+    r" (?:that|those|this|these|her|there)$"
 )
 RELATIVE: Final = re.compile(
     r"\b(?:all|what|that|whatever|everything|thing|things|anything|one|ones|much|many|which) (?:i|we"
@@ -171,6 +202,13 @@ VERB: Final = re.compile(
     r"|\w{2,}ed|[\w]+'(?:m|ve|d|ll|re))\b"
     r"|\b\w{2,}[^s\W]s (?:a|an|the|my|me|you|us|it|no|not|very|too|on|off|out|up|down|to|in|at|from"
     r"|like|loud|loudly)\b"
+)
+TIME_ALONE: Final = re.compile(
+    r"^(?:after|before|since|until)(?: (?:around|about|the|next|last|this))? (?:\d[\w: ]*|noon|midnight|lunch|dinner"
+    r"|breakfast|work|school|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|tomorrow|yesterday|today"
+    r"|christmas|easter|weekend|week|month|year|\w+day(?: \w+)?|january|february|march|april|may|june|july|august"
+    r"|september|october|november|december)"
+    r"(?: (?:o'clock|am|pm|thirty|fifteen|forty five))?$"
 )
 COMMAND: Final = re.compile(
     r"^(?:(?:and|so|ok|okay|yes|no|well|please|just|then|hi|hello|excuse me|sorry) )*(?:tell|give|send"

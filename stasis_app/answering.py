@@ -11,8 +11,10 @@ from contextlib import aclosing
 
 from gpu_workers.client import Message, Priority
 from gpu_workers.errors import WorkerError
-from media_bridge.turn_end import Ending, end_wait_ms, ending
+from media_bridge.events import longest_pause_ms
+from media_bridge.turn_end import end_wait_ms, ending
 from media_bridge.turn_end_expected import Expected
+from media_bridge.turn_end_waits import Ending
 from stasis_app.conversation import GoodbyeWanted, NothingSaid, TurnFailed
 from stasis_app.expecting import expecting
 from stasis_app.intents import is_farewell
@@ -104,7 +106,9 @@ async def _words(turn: Turn, parts: Parts, expected: Expected | None) -> str:
     priority: Priority = "final" if turn.released else "eager"
     heard = await parts.hearing.words(turn.utterances, priority, deadline_ms)
     said = " ".join(filter(None, (heard.text.strip(), turn.keyed)))
-    wait_ms = end_wait_ms(said, expected, parts.end_waits, heard.turn_end, heard.avg_logprob)
+    wait_ms = end_wait_ms(
+        said, expected, parts.end_waits, heard.turn_end, heard.avg_logprob, longest_pause_ms(turn.utterances)
+    )
     parts.media.set_end_wait(last, wait_ms)
     return said
 

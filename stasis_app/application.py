@@ -16,7 +16,7 @@ from gpu_workers.settings import WorkersSettings
 from media_bridge.codecs import WIRE
 from media_bridge.plane import MediaPlane, check_addresses
 from media_bridge.settings import MediaSettings, medium_of
-from media_bridge.turn_end import EndWaits
+from media_bridge.turn_end_waits import EndWaits
 from stasis_app.admission import WORKERS, Admission, Resource, share
 from stasis_app.ari.errors import AppReplaced, AriError
 from stasis_app.ari.events import StasisStart

@@ -2,24 +2,31 @@
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from types import TracebackType
 
-from gpu_workers.errors import WorkerError
 from media_bridge import events as media
 from media_bridge.ports import NoPortError
 from media_bridge.session import MediaSession, Tap
 from media_bridge.transport import Offer
 from stasis_app import conversation as talk
 from stasis_app.ari.errors import AriError, LegFailed
-from stasis_app.ari.events import ENDINGS, ChannelDtmfReceived, ChannelHold, ChannelUnhold, StasisStart
+from stasis_app.ari.events import (
+    ENDINGS,
+    ChannelDtmfReceived,
+    ChannelEvent,
+    ChannelHold,
+    ChannelUnhold,
+    StasisStart,
+)
 from stasis_app.ari.hub import Subscription
 from stasis_app.conversation import Phase, Saying, State, step
 from stasis_app.expecting import expecting
 from stasis_app.flight_recorder import Flight
 from stasis_app.hearing import Hearing
 from stasis_app.history import History
-from stasis_app.interruption import is_meant
+from stasis_app.judging import judge, judge_ongoing
 from stasis_app.keys import Keys
 from stasis_app.legs import external_leg
 from stasis_app.passages import Passages
@@ -33,12 +40,12 @@ from stasis_app.turns import Turns
 log = logging.getLogger(__name__)
 
 INTERRUPTION_LASTS_S = 1.5
-"""Speech over the bot that goes on for this long after it was noticed wants the turn. Shorter speech is read first:
-the bot is silent meanwhile, so nobody waits, and a drawn-out "okay" or a cough in a noisy room is no interruption."""
+"""Speech over the bot that goes on for this long after it was noticed is read while it does, and again and again
+until it has words; shorter speech is read when it pauses."""
 
-INTERRUPTED = {Phase.CHECKING, Phase.JUDGING, Phase.JUDGING_LATE}
+INTERRUPTED = {Phase.CHECKING, Phase.JUDGING, Phase.JUDGING_LATE, Phase.TALKING_ON}
 
-WANT_MODEL = (talk.Prepare, talk.Release, talk.Judge)
+WANT_MODEL = (talk.Prepare, talk.Release, talk.Judge, talk.JudgeOngoing)
 """Commands that need the recogniser or the language model now."""
 
 GREET_ANYWAY_S = 0.25
@@ -47,9 +54,6 @@ GREET_ANYWAY_S = 0.25
 CLOSING_LIMIT_S = 12.0
 ASTERISK_DOWN_S = 0.5
 """No event socket can be opened and no sound came for this long: Asterisk has ended, and the call with it."""
-
-_JUDGE_DEADLINE_MS = 1500
-_WORDS_MS = 400  # voice for this long is taken for words when nobody can read them
 
 
 class Call:
@@ -115,7 +119,8 @@ class Call:
                 stack.callback(self._count, session)
                 self._session = session
                 stack.callback(self._stop_timers)
-                inbox = stack.enter_context(link.hub.subscribe(self._start.channel.id))
+                leg_id = link.hub.names.media_channel_id(self.call_id)
+                inbox = stack.enter_context(link.hub.subscribe(self._start.channel.id, leg_id))
                 await stack.enter_async_context(
                     external_leg(
                         link.ari,
@@ -159,6 +164,9 @@ class Call:
 
     async def _watch_caller(self, inbox: Subscription, session: MediaSession) -> None:
         async for event in inbox:
+            if isinstance(event, ChannelEvent) and event.channel_id != self._start.channel.id:
+                self._on_leg(event)
+                continue
             match event:
                 case _ if isinstance(event, ENDINGS):
                     self.post(talk.CallerGone(self._why_gone))
@@ -172,6 +180,12 @@ class Call:
                     session.hold(False)
                     self._held = False
                     self._await_input(self._state.turn)
+
+    def _on_leg(self, event: ChannelEvent) -> None:
+        """Somebody took the media channel down: over RTP nothing else tells that before the media timeout."""
+        if isinstance(event, ENDINGS) and self._state.phase is not Phase.ENDED:
+            log.warning("call %s: its media channel ended in Asterisk", self.call_id)
+            self.post(talk.MediaLost("media_closed"))
 
     def _on_media(self, event: media.MediaEvent) -> None:
         if isinstance(event, media.SpeechPaused | media.SpeechEnded):
@@ -257,8 +271,8 @@ class Call:
             ):
                 ahead.follow_caller()
         ahead.stop()
-        for judge in self._judges:
-            judge.cancel()
+        for one in self._judges:
+            one.cancel()
         await turns.stop_all()
 
     def _parts(self, session: MediaSession) -> Parts:
@@ -299,8 +313,8 @@ class Call:
                 parts.media.pause()
             case talk.ResumePlayout():
                 parts.media.resume()
-            case talk.Judge(turn=number, utterance=utterance, over=over):
-                self._judges.append(group.create_task(self._judge(number, utterance, over, parts)))
+            case talk.Judge() | talk.JudgeOngoing():
+                self._begin_to_judge(command, parts, group)
             case _:
                 await self._obey_aside(command)
 
@@ -330,16 +344,22 @@ class Call:
             Saying.NOT_HEARD: [said.not_heard],
         }[saying]
 
-    async def _judge(self, number: int, utterance: media.Utterance, over: Phase, parts: Parts) -> None:
-        try:
-            said = await parts.hearing.in_time(utterance, _JUDGE_DEADLINE_MS)
-        except (WorkerError, TimeoutError) as error:
-            log.warning("call %s: an interruption could not be read in time: %s", self.call_id, error)
-            meant = utterance.voiced_ms >= _WORDS_MS
-        else:
-            heard = parts.media.heard() if over is Phase.SPEAKING else None
-            meant = is_meant(said.text, heard, said.avg_logprob, self._profile.language)
-        self.post(talk.InterruptionJudged(number, utterance, meant))
+    def _begin_to_judge(
+        self, command: talk.Judge | talk.JudgeOngoing, parts: Parts, group: asyncio.TaskGroup
+    ) -> None:
+        match command:
+            case talk.Judge(turn=number, utterance=utterance, over=over):
+                verdict = self._judge(judge(number, utterance, over, parts))
+            case talk.JudgeOngoing(turn=number) if self._passage_left_s():
+                self._remind(talk.InterruptionLasts(number), INTERRUPTION_LASTS_S)
+                return
+            case talk.JudgeOngoing(turn=number, over=over):
+                verdict = self._judge(judge_ongoing(number, over, parts))
+        self._judges.append(group.create_task(verdict))
+
+    async def _judge(self, verdict: Coroutine[None, None, talk.Event | None]) -> None:
+        if (event := await verdict) is not None:
+            self.post(event)
 
     # --- timers and the end ---
 

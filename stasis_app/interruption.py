@@ -9,12 +9,18 @@ _AGREEING = _YES | frozenset(
     "ok okay right alright good great true fine mhm mm-hm mm-hmm mmhmm mm mmm uh-huh uhuh".split()
 )
 _LISTENING = _AGREEING | frozenset(
-    "hm hmm hmmm uh huh ah oh aha um erm er really cool nice i see got it wow hi all".split()
+    "hm hmm hmmm uh huh ah oh aha um erm er really cool nice i see got it wow all".split()
+)
+# what callers say to get the turn; nobody hums so
+_WANTING = frozenset(
+    "stop wait hold hang on a moment second minute no nope not excuse me sorry pardon what hello help operator agent"
+    " human person please again repeat back cancel".split()
 )
 _LISTENING_MAX_WORDS = 3
-# what Whisper writes for a hum is wild, but it knows that it guesses: over noise of 10 dB real words have a mean
-# log-probability of -0.65 or more
-_GUESSED = -0.72
+# what Whisper writes for a hum is wild ("Oh, hi", "What's wrong", "Low high. Low high."), but it knows that it guesses:
+# the mean log-probability was -0.53 to -1.1 for hums in six voices, -0.03 to -0.3 for interruptions on a quiet line and
+# down to -0.66 for short ones over noise of 10 dB
+_GUESSED = -0.5
 
 _QUESTION_MARKS = ("?", "？", "؟")
 _STILL_OPEN_S = 1.5
@@ -34,11 +40,12 @@ def is_meant(
     said = words(text)
     if not said:
         return False
-    if len(said) > _LISTENING_MAX_WORDS:
+    if len(set(said)) > _LISTENING_MAX_WORDS:
         return True
     question = _open_question(heard) if heard else None
     if not all(word in _LISTENING for word in said):
-        return question is not None or confidence is None or confidence >= _GUESSED
+        guessed = confidence is not None and confidence < _GUESSED and not _WANTING.issuperset(said)
+        return question is not None or not guessed
     if question is None:
         return False
     if not _YES.isdisjoint(said):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpu_workers.client import LlmClient, SttClient, TtsClient
 from media_bridge.plane import MediaPlane
-from media_bridge.turn_end import EndWaits
+from media_bridge.turn_end_waits import EndWaits
 from stasis_app.ari.errors import AriError
 from stasis_app.ari.link import AriLink
 from stasis_app.flight_recorder import FlightRecorder

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from gpu_workers.client import LlmClient, TtsClient
 from media_bridge.events import Utterance
 from media_bridge.session import MediaSession
-from media_bridge.turn_end import EndWaits
+from media_bridge.turn_end_waits import EndWaits
 from stasis_app.conversation import GoodbyeWanted, NothingSaid, Saying, TurnFailed
 from stasis_app.hearing import Hearing
 from stasis_app.history import History

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, Literal, Protocol
 from fastapi import APIRouter, File, Form, Header, Request, Response, UploadFile
 from fastapi.responses import JSONResponse, PlainTextResponse
 
+from gpu_workers.model_name import check_model
 from gpu_workers.serving import while_connected
 from gpu_workers.stt.audio import samples_of
 from gpu_workers.stt.line import Priority
@@ -12,6 +13,9 @@ from gpu_workers.stt.scheduler import Transcript, Utterance
 
 MAX_BODY: Final = 8 * 1024 * 1024
 _MAX_PROMPT: Final = 2000
+_MAX_MODEL: Final = 1000
+_RECOGNISED: Final = "auto"
+_HOSTED: Final = ("whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe")
 
 ResponseFormat = Literal["json", "verbose_json", "text"]
 
@@ -26,7 +30,7 @@ class Service(Protocol):
     def check_language(self, language: str | None) -> None: ...
 
 
-def routes(service: Service, default_language: str | None) -> APIRouter:
+def routes(service: Service, own_model: str, default_language: str | None) -> APIRouter:
     """The router; `default_language` holds where a request names none (None: recognised)."""
     router = APIRouter()
 
@@ -38,8 +42,8 @@ def routes(service: Service, default_language: str | None) -> APIRouter:
     async def transcriptions(
         request: Request,
         file: Annotated[UploadFile, File(description="WAV, mono, 16 bit, 8 or 16 kHz")],
-        model: Annotated[str, Form(description="Not used: a worker has one model")] = "",
-        language: Annotated[str, Form(max_length=8)] = "",
+        model: Annotated[str, Form(max_length=_MAX_MODEL, description="A worker has one")] = "",
+        language: Annotated[str, Form(max_length=8, description="A code, or auto: recognised")] = "",
         prompt: Annotated[str, Form(max_length=_MAX_PROMPT)] = "",
         response_format: Annotated[ResponseFormat, Form()] = "json",
         x_priority: Annotated[Literal["final", "eager", "partial"], Header()] = "final",
@@ -47,7 +51,8 @@ def routes(service: Service, default_language: str | None) -> APIRouter:
         x_call_id: Annotated[str | None, Header(max_length=200)] = None,
     ) -> Response:
         """Text of one utterance. Silence and noise give an empty text."""
-        spoken = language or default_language
+        check_model(model, own_model, _HOSTED)
+        spoken = None if language == _RECOGNISED else language or default_language
         service.check_language(spoken)
         utterance = Utterance(samples_of(await file.read()), spoken, prompt)
         deadline = None if x_deadline_ms is None else x_deadline_ms / 1000

@@ -17,15 +17,25 @@ _PERHAPS_NO_SPEECH: Final = 0.3
 _SURE_LOGPROB: Final = -0.36
 _UNSURE_LOGPROB: Final = -0.8
 _GUESSED_LOGPROB: Final = -1.1
+_GUESSED_WORDS_LOGPROB: Final = -0.45
+_ENOUGH_WORDS: Final = 4
 _WORDS_PER_S: Final = 4.5
 _SPARE_WORDS: Final = 4
 _TOKENS_PER_S: Final = 7
 _SPARE_TOKENS: Final = 12
 _LONGEST_BLOCK: Final = 8
-# what Whisper learned from subtitles to write where nobody speaks
+_RESTART: Final = 3
+# "Ooooooh": a tone, a clearing of the throat
+_ONE_LETTER: Final = re.compile(r"([^\W\d_])\1{4}", re.IGNORECASE)
+# scripts without spaces count by the character: kana, Han, Thai
+_UNIT: Final = re.compile(
+    r"[\u0e01-\u0e5b\u3040-\u30ff\u3400-\u9fff]|[^\W_\u0e01-\u0e5b\u3040-\u30ff\u3400-\u9fff]+"
+)
+# what Whisper learned from subtitles to write where nobody speaks, and for a cough
 _SUBTITLES: Final = frozenset(
     {"you", "thank you", "thanks", "thank you very much", "thank you so much", "bye", "bye bye", "oh", "so", "okay",
-     "thanks for watching", "thank you for watching", "please subscribe", "subtitles by the amara org community"}
+     "ah", "uh", "uh oh", "ugh", "huh", "hm", "hmm", "mm", "ha", "thanks for watching", "thank you for watching",
+     "please subscribe", "subtitles by the amara org community"}
 )  # fmt: skip
 
 
@@ -52,7 +62,28 @@ def is_runaway(decoding: Decoding, length_s: float) -> bool:
         decoding.tokens >= token_limit(length_s)
         or len(words) > _WORDS_PER_S * length_s + _SPARE_WORDS
         or _ends_in_repetition(words)
+        or _ONE_LETTER.search(decoding.text) is not None
     )
+
+
+def is_doubtful(decoding: Decoding, length_s: float) -> bool:
+    """Whether a decoding in a short window should be done once more in a longer one.
+
+    Near the end of its window the decoder begins the sentence again instead of ending it. That a person ends with
+    three words said before is rare, and costs only the second decoding. And where it is not clear that somebody spoke,
+    the window decides in which the limits below were measured.
+    """
+    return (
+        is_runaway(decoding, length_s)
+        or decoding.no_speech_prob >= _PERHAPS_NO_SPEECH
+        or decoding.avg_logprob <= _UNSURE_LOGPROB
+        or _says_its_end_twice(_UNIT.findall(decoding.text.lower()))
+    )
+
+
+def is_guessed(decoding: Decoding) -> bool:
+    """Whether the words are so unsure that the full window may know better. One or two words say too little of that."""
+    return decoding.avg_logprob < _GUESSED_WORDS_LOGPROB and len(_words(decoding.text)) >= _ENOUGH_WORDS
 
 
 def spoken_text(decoding: Decoding, length_s: float, loudness_dbfs: float) -> str:
@@ -74,6 +105,19 @@ def spoken_text(decoding: Decoding, length_s: float, loudness_dbfs: float) -> st
 
 def _words(text: str) -> list[str]:
     return re.findall(r"[^\W_]+(?:['’][^\W_]+)*", text.lower())
+
+
+def _says_its_end_twice(units: list[str]) -> bool:
+    """Also where the limit of tokens cut the last one: "Please. Please. Pl"."""
+    return any(_was_said_before(units[: len(units) - cut]) for cut in (0, 1))
+
+
+def _was_said_before(units: list[str]) -> bool:
+    for size in (1, 2):
+        if len(units) >= 2 * size and units[-size:] == units[-2 * size : -size]:
+            return True
+    last = units[-_RESTART:]
+    return any(units[at : at + _RESTART] == last for at in range(len(units) - _RESTART))
 
 
 def _ends_in_repetition(words: list[str]) -> bool:

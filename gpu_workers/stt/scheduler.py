@@ -1,7 +1,7 @@
 """Many callers, one model: requests wait in a line and are decoded by threads, never on the loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -54,17 +54,23 @@ class Recogniser(Protocol):
     def transcribe(self, batch: Sequence[Utterance]) -> list[Transcript]: ...
 
 
+def _nothing(*_: object) -> None:
+    """Where nobody wants to know."""
+
+
 @dataclass(frozen=True)
 class _Waiter:
     utterance: Utterance
     answer: asyncio.Future[Transcript]
+    begins: Callable[[], object]
 
 
 class Scheduler:
-    """`submit` works while `running` is entered."""
+    """`submit` works while `running` is entered. `decoding` is told the size of each batch."""
 
-    def __init__(self, line_limit: int) -> None:
+    def __init__(self, line_limit: int, decoding: Callable[[int], object] = _nothing) -> None:
         self._line = WaitingLine(line_limit)
+        self._decoding = decoding
         self._waiters: dict[int, _Waiter] = {}
         self._numbers = count()
         self._came = asyncio.Condition()
@@ -89,9 +95,17 @@ class Scheduler:
                     self._refuse(list(self._waiters), 503, "draining", "the worker is draining")
 
     async def submit(
-        self, utterance: Utterance, priority: Priority, deadline_s: float | None, call_id: str | None
+        self,
+        utterance: Utterance,
+        priority: Priority,
+        deadline_s: float | None,
+        call_id: str | None,
+        begins: Callable[[], object] = _nothing,
     ) -> Transcript:
-        """The transcript, when it is its turn. Cancelling leaves the line. Raises RequestError 429, 409, 408 or 503."""
+        """The transcript, when it is its turn; then `begins` is called. Cancelling leaves the line.
+
+        Raises RequestError 429, 409, 408 or 503.
+        """
         if self._recogniser is None:
             raise RequestError(503, "the model is not loaded", code="loading", retry_after_s=5)
         loop = asyncio.get_running_loop()
@@ -102,7 +116,7 @@ class Scheduler:
             window_s=self._recogniser.window_s(utterance.length_s),
             call_id=call_id,
         )
-        waiter = _Waiter(utterance, loop.create_future())
+        waiter = _Waiter(utterance, loop.create_future(), begins)
         self._stand_in_line(ticket, waiter)
         try:
             async with self._came:
@@ -131,25 +145,40 @@ class Scheduler:
                 await self._came.wait_for(lambda: len(self._line) > 0)
             late = [ticket.number for ticket in self._line.late(loop.time())]
             self._refuse(late, 408, "deadline_passed", "its deadline passed while it waited")
-            numbers = [ticket.number for ticket in self._line.take(recogniser.batch_limit)]
-            if numbers:
-                await self._decode_batch(recogniser, pool, numbers)
+            batch = [self._waiters[ticket.number] for ticket in self._line.take(recogniser.batch_limit)]
+            for waiter in batch:
+                waiter.begins()
+            if batch:
+                await self._decode_batch(recogniser, pool, batch)
 
     async def _decode_batch(
-        self, recogniser: Recogniser, pool: ThreadPoolExecutor, numbers: Sequence[int]
+        self, recogniser: Recogniser, pool: ThreadPoolExecutor, batch: Sequence[_Waiter]
     ) -> None:
-        utterances = [self._waiters[number].utterance for number in numbers]
-        loop = asyncio.get_running_loop()
+        utterances = [waiter.utterance for waiter in batch]
+        self._decoding(len(batch))
         try:
-            transcripts = await loop.run_in_executor(pool, recogniser.transcribe, utterances)
+            transcripts = await asyncio.get_running_loop().run_in_executor(
+                pool, recogniser.transcribe, utterances
+            )
         except (RuntimeError, ValueError) as error:
             # CTranslate2's ways to say no memory, or a defect of the device
-            self._refuse(numbers, 500, "decoding_failed", f"the model failed: {error}")
+            await self._failed(recogniser, pool, batch, error)
             return
-        for number, transcript in zip(numbers, transcripts, strict=True):
-            waiter = self._waiters.get(number)
-            if waiter and not waiter.answer.done():
+        for waiter, transcript in zip(batch, transcripts, strict=True):
+            if not waiter.answer.done():
                 waiter.answer.set_result(transcript)
+
+    async def _failed(
+        self, recogniser: Recogniser, pool: ThreadPoolExecutor, batch: Sequence[_Waiter], error: Exception
+    ) -> None:
+        """What failed as a batch is done one by one: it may have been too large, or one of it at fault."""
+        waiting = [waiter for waiter in batch if not waiter.answer.done()]
+        if len(batch) > 1:
+            for waiter in waiting:
+                await self._decode_batch(recogniser, pool, [waiter])
+        elif waiting:
+            said = RequestError(500, f"the model failed: {error}", code="decoding_failed")
+            waiting[0].answer.set_exception(said)
 
     def _refuse(self, numbers: Sequence[int], status: int, code: str, message: str) -> None:
         self._fail(numbers, RequestError(status, message, code=code))

@@ -1,11 +1,14 @@
 """The recogniser's process."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from prometheus_client import Histogram
 
 from gpu_workers.errors import ModelError
 from gpu_workers.models import MODELS, ModelFiles, fetch
@@ -29,12 +32,19 @@ class _Service:
     def __init__(self, settings: SttSettings, cache_dir: Path) -> None:
         self._settings = settings
         self._cache_dir = cache_dir
-        self._scheduler = Scheduler(settings.queue_limit)
-        self._recogniser: WhisperRecogniser | None = None
-        self._turn_end: TurnEndModel | None = None
         self.status = Status(
             "stt", settings.model, settings.device, lambda: self._scheduler.waiting, settings.max_calls
         )
+        self.metrics = Metrics(self.status)
+        batches = Histogram(
+            "voicebot_stt_batch",
+            "Utterances that were decoded at once.",
+            registry=self.metrics.registry,
+            buckets=(1, 2, 4, 8, 16, 32),
+        )
+        self._scheduler = Scheduler(settings.queue_limit, batches.observe)
+        self._recogniser: WhisperRecogniser | None = None
+        self._turn_end: TurnEndModel | None = None
 
     @asynccontextmanager
     async def living(self) -> AsyncIterator[None]:
@@ -54,12 +64,20 @@ class _Service:
             return await self._scheduler.submit(utterance, priority, deadline_s, call_id)
         from gpu_workers.stt.turn_end import in_time
 
-        vote = self._turn_end.start(utterance.samples)
+        turn_end = self._turn_end
+        votes: list[asyncio.Future[float]] = []
         try:
-            transcript = await self._scheduler.submit(utterance, priority, deadline_s, call_id)
-            return replace(transcript, turn_end=await in_time(vote))
+            transcript = await self._scheduler.submit(
+                utterance,
+                priority,
+                deadline_s,
+                call_id,
+                lambda: votes.append(turn_end.start(utterance.samples)),
+            )
+            return replace(transcript, turn_end=await in_time(votes[0]))
         finally:
-            vote.cancel()
+            for vote in votes:
+                vote.cancel()
 
     def check_language(self, language: str | None) -> None:
         if self._recogniser:
@@ -96,11 +114,10 @@ class _Service:
 def run(settings: SttSettings, cache_dir: Path) -> None:
     """Serves until SIGTERM. Raises ModelError."""
     service = _Service(settings, cache_dir)
-    metrics = Metrics(service.status)
     app = create_app(
         service.status,
-        metrics,
-        routes(service, settings.language),
+        service.metrics,
+        routes(service, settings.model, settings.language),
         service.living,
         settings.api_key,
         MAX_BODY,

@@ -1,14 +1,15 @@
 """Whisper on CTranslate2 with a short encoder window.
 
 Whisper pads every sound to 30 s and its encoder costs the same for "yes" as for half a minute. CTranslate2 takes fewer
-frames, so a short answer is decoded in a window of its length and a margin. A window that ends with the speech makes
-the decoder loop; hence the margin, a limit of tokens, and one more try with the full window when a decoding ran away.
+frames, so a short answer is decoded in a window of its length and a margin (`windows`). A window that ends with the
+speech makes the decoder repeat itself; hence the margin, a limit of tokens, and more tries in longer windows.
 """
 
 import logging
+import math
+import time
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,26 +23,35 @@ from numpy.typing import NDArray
 from gpu_workers.errors import ModelError, RequestError
 from gpu_workers.serving import device_index
 from gpu_workers.stt.audio import WHISPER_RATE, Samples, loudness_dbfs
-from gpu_workers.stt.gates import SILENT_DBFS, Decoding, is_runaway, spoken_text, token_limit
+from gpu_workers.stt.batch_size import best_batch
+from gpu_workers.stt.gates import (
+    SILENT_DBFS,
+    Decoding,
+    is_doubtful,
+    is_guessed,
+    is_runaway,
+    spoken_text,
+    token_limit,
+)
 from gpu_workers.stt.scheduler import Transcript, Utterance
+from gpu_workers.stt.windows import FULL_WINDOW_S, coarse_window_s, fine_window_s, safe_window_s
 
 log = logging.getLogger(__name__)
 
-_FULL_WINDOW_S: Final = 30.0
-_SHORTEST_WINDOW_S: Final = 10.0
-_MARGIN_S: Final = 4.0
-_WINDOW_STEP_S: Final = 5.0
 _HOP: Final = 160
 _PROMPT_TOKENS: Final = 100
-_GPU_BATCH: Final = 8
+_CPU_BATCH: Final = 2
+_MOST_BATCH: Final = 32
 
 
 class WhisperRecogniser:
-    """A loaded model. On a GPU what waits is decoded as a batch; on a CPU a batch costs the sum of its members."""
+    """A loaded model. `batch_limit` is measured: on a CPU a batch of two saves a seventh and a larger one nothing more
+    (docs/decisions/0011), a GPU is tried when it warms up."""
 
     def __init__(self, folder: Path, device: str, compute_type: str, threads: int, copies: int) -> None:
-        on_gpu = device.startswith("cuda")
-        self.batch_limit = _GPU_BATCH if on_gpu else 1
+        self._on_gpu = on_gpu = device.startswith("cuda")
+        self.batch_limit = _CPU_BATCH
+        self._window_of = coarse_window_s if on_gpu else fine_window_s
         try:
             self._model = WhisperModel(
                 str(folder),
@@ -61,9 +71,24 @@ class WhisperRecogniser:
         self._suppressed = list(get_suppressed_tokens(self._tokenizer("en"), [-1]))
 
     def warm_up(self) -> None:
-        """The first decoding is slower than the rest; it should not be a caller's."""
+        """The first decoding is slower than the rest; it should not be a caller's. On a GPU also finds its batch."""
         noise = np.random.default_rng(0).normal(0, 0.1, WHISPER_RATE).astype(np.float32)
-        self.transcribe([Utterance(noise, "en")])
+        utterance = Utterance(noise, "en")
+        self.transcribe([utterance])
+        if self._on_gpu:
+            self.batch_limit = best_batch(lambda size: self._seconds([utterance] * size), _MOST_BATCH)
+            log.info("up to %d utterances are decoded at once", self.batch_limit)
+
+    def _seconds(self, batch: Sequence[Utterance]) -> float:
+        """For decoding it, infinite without the memory. The first of a size is left out: kernels are chosen in it."""
+        window = self.window_s(batch[0].length_s)
+        try:
+            self._decode(batch, window)
+            began = time.perf_counter()
+            self._decode(batch, window)
+        except RuntimeError:
+            return math.inf
+        return time.perf_counter() - began
 
     def check_language(self, language: str | None) -> None:
         """Raises RequestError 400 for a language that this model does not speak."""
@@ -75,10 +100,7 @@ class WhisperRecogniser:
         )
 
     def window_s(self, length_s: float) -> float:
-        needed = max(_SHORTEST_WINDOW_S, length_s + _MARGIN_S)
-        if self.batch_limit > 1:
-            needed = -(-needed // _WINDOW_STEP_S) * _WINDOW_STEP_S
-        return min(_FULL_WINDOW_S, needed)
+        return length_s if length_s > FULL_WINDOW_S else self._window_of(length_s)
 
     def transcribe(self, batch: Sequence[Utterance]) -> list[Transcript]:
         """Blocks. Silence and noise give an empty text."""
@@ -87,7 +109,7 @@ class WhisperRecogniser:
         for place, utterance in enumerate(batch):
             if loudness_dbfs(utterance.samples) < SILENT_DBFS:
                 transcripts[place] = Transcript("", utterance.language or "", utterance.length_s, 1.0, 0.0)
-            elif utterance.length_s > _FULL_WINDOW_S:
+            elif utterance.length_s > FULL_WINDOW_S:
                 transcripts[place] = self._long(utterance)
             else:
                 short.append((place, utterance))
@@ -96,33 +118,38 @@ class WhisperRecogniser:
         return [transcripts[place] for place in range(len(batch))]
 
     def _guarded(self, batch: Sequence[Utterance]) -> list[Decoding]:
+        """All in one window; what is doubtful once more in a longer one, what is unclear there in all 30 s."""
         if not batch:
             return []
         window = max(self.window_s(utterance.length_s) for utterance in batch)
         decodings = self._decode(batch, window)
-        for place, utterance in enumerate(batch):
-            if window < _FULL_WINDOW_S and is_runaway(decodings[place], utterance.length_s):
-                log.debug("a decoding of %.1f s ran away in a window of %.0f s", utterance.length_s, window)
-                decodings[place] = self._decode([utterance], _FULL_WINDOW_S)[0]
-        return decodings
+        return [
+            self._surer(utterance, decoding, window)
+            for utterance, decoding in zip(batch, decodings, strict=True)
+        ]
+
+    def _surer(self, utterance: Utterance, decoding: Decoding, window_s: float) -> Decoding:
+        longer = safe_window_s(utterance.length_s)
+        if window_s < longer and is_doubtful(decoding, utterance.length_s):
+            decoding, window_s = self._decode([utterance], longer)[0], longer
+        if window_s < FULL_WINDOW_S and (is_runaway(decoding, utterance.length_s) or is_guessed(decoding)):
+            log.debug("%.1f s are not clear in a window of %.0f s", utterance.length_s, window_s)
+            return self._decode([utterance], FULL_WINDOW_S)[0]
+        return decoding
 
     def _decode(self, batch: Sequence[Utterance], window_s: float) -> list[Decoding]:
-        features = np.stack([self._features(utterance.samples, window_s) for utterance in batch])
-        encoded = self._model.encode(features)
-        languages = self._languages(batch, encoded)
-        if len(batch) == 1:
-            return self._generate(encoded, batch, languages)
-        # CTranslate2 wants prompts of one length within a batch
-        prompts = [len(self._prompt(one, language)) for one, language in zip(batch, languages, strict=True)]
-        if len(set(prompts)) == 1:
-            return self._generate(encoded, batch, languages)
+        """One call of encoder and decoder for all whose prompts are of one length, as CTranslate2 wants it."""
+        groups: dict[int, list[int]] = {}
+        for place, utterance in enumerate(batch):
+            groups.setdefault(len(self._said_before(utterance)), []).append(place)
         found: dict[int, Decoding] = {}
-        by_length = sorted(range(len(batch)), key=lambda place: prompts[place])
-        for _, group in groupby(by_length, key=lambda place: prompts[place]):
-            places = list(group)
-            part = self._model.encode(features[places])
-            some = self._generate(part, [batch[n] for n in places], [languages[n] for n in places])
-            found.update(zip(places, some, strict=True))
+        for places in groups.values():
+            some = [batch[place] for place in places]
+            features = np.stack([self._features(utterance.samples, window_s) for utterance in some])
+            encoded = self._model.encode(features)
+            found.update(
+                zip(places, self._generate(encoded, some, self._languages(some, encoded)), strict=True)
+            )
         return [found[place] for place in range(len(batch))]
 
     def _features(self, samples: Samples, window_s: float) -> NDArray[np.float32]:
@@ -165,13 +192,14 @@ class WhisperRecogniser:
 
     def _prompt(self, utterance: Utterance, language: str) -> list[int]:
         tokenizer = self._tokenizer(language)
-        said = (
-            tokenizer.encode(" " + utterance.prompt.strip())[-_PROMPT_TOKENS:]
-            if utterance.prompt.strip()
-            else []
-        )
-        before = [tokenizer.sot_prev, *said] if said else []
-        return [*before, *tokenizer.sot_sequence, tokenizer.no_timestamps]
+        return [*self._said_before(utterance), *tokenizer.sot_sequence, tokenizer.no_timestamps]
+
+    def _said_before(self, utterance: Utterance) -> list[int]:
+        """The end of the request's prompt in tokens; they are those of any language."""
+        tokenizer, prompt = self._tokenizer("en"), utterance.prompt.strip()
+        if not prompt:
+            return []
+        return [tokenizer.sot_prev, *tokenizer.encode(" " + prompt)[-_PROMPT_TOKENS:]]
 
     def _make_tokenizer(self, language: str) -> Tokenizer:
         return Tokenizer(self._model.hf_tokenizer, self._multilingual, task="transcribe", language=language)

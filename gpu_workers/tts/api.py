@@ -10,22 +10,25 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from gpu_workers.errors import RequestError
+from gpu_workers.model_name import check_model
 from gpu_workers.serving import while_connected
 from gpu_workers.tts.speaker import Speaker
 
 MAX_BODY: Final = 64 * 1024
 _MAX_INPUT: Final = 4096
+_MAX_MODEL: Final = 1000
+_HOSTED: Final = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts")
 _UNKNOWN_LENGTH: Final = 0xFFFFFFFF
 _ANY_VOICE: Final = frozenset({"", "default"})
 
 
 class SpeechRequest(BaseModel):
-    """Fields of the OpenAI API that we do not know are ignored, as `model` is: a worker has one voice."""
+    """Fields of the OpenAI API that we do not know are ignored."""
 
     model_config = ConfigDict(strict=True)
 
     input: Annotated[str, Field(max_length=_MAX_INPUT)]
-    model: str = ""
+    model: Annotated[str, Field(max_length=_MAX_MODEL)] = ""
     voice: str | None = None
     response_format: Literal["pcm", "wav"] = "wav"
     stream_format: Literal["audio"] = "audio"
@@ -43,6 +46,7 @@ def routes(speaker: Speaker) -> APIRouter:
     async def speech(request: Request, asked: SpeechRequest) -> StreamingResponse:
         """Mono 16-bit sound, sent while it is made, a sentence at a time."""
         voice = speaker.voice
+        check_model(asked.model, voice.name, _HOSTED)
         if asked.voice is not None and asked.voice not in _ANY_VOICE | {voice.name}:
             raise RequestError(
                 400, f"unknown voice {asked.voice[:60]!r}: this worker has {voice.name!r}", code="unknown_voice",

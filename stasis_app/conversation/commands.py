@@ -86,6 +86,14 @@ class Judge:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeOngoing:
+    """The same of speech that goes on; answered by `OngoingJudged` unless it pauses first."""
+
+    turn: int
+    over: Phase
+
+
+@dataclass(frozen=True, slots=True)
 class Keep:
     """The words of this utterance belong to the next answer, together with what follows."""
 
@@ -135,6 +143,7 @@ Command = (
     | PausePlayout
     | ResumePlayout
     | Judge
+    | JudgeOngoing
     | Keep
     | WatchInterruption
     | WatchPassage

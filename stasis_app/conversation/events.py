@@ -98,6 +98,14 @@ class InterruptionJudged:
 
 
 @dataclass(frozen=True, slots=True)
+class OngoingJudged:
+    """Whether speech that still goes on was meant, as far as it can be understood."""
+
+    turn: int
+    meant: bool
+
+
+@dataclass(frozen=True, slots=True)
 class NoInput:
     turn: int
 
@@ -146,6 +154,7 @@ Event = (
     | GoodbyeWanted
     | InterruptionLasts
     | InterruptionJudged
+    | OngoingJudged
     | NoInput
     | CallLimit
     | ClosingLimit

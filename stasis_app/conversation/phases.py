@@ -13,6 +13,7 @@ class Phase(Enum):
     CHECKING = auto()  # the caller speaks over the bot, whose playout is paused
     JUDGING = auto()  # that speech paused: was it meant for the bot?
     JUDGING_LATE = auto()  # and its turn has ended before the verdict
+    TALKING_ON = auto()  # that speech goes on and has no words: the bot goes on, too
     RECITING = auto()  # the caller speaks over a passage that has to be heard to its end
     RECITING_ON = auto()  # they have finished, the passage has not
     CLOSING = auto()

@@ -9,6 +9,7 @@ from stasis_app.conversation.commands import (
     Discard,
     HangUp,
     Judge,
+    JudgeOngoing,
     Keep,
     LimitClosing,
     PausePlayout,
@@ -24,6 +25,7 @@ from stasis_app.conversation.events import (
     InterruptionJudged,
     MediaLost,
     NothingSaid,
+    OngoingJudged,
     SpeechEnded,
     SpeechPaused,
     TurnFailed,
@@ -37,6 +39,7 @@ INTERRUPTIBLE = {
     Phase.CHECKING,
     Phase.JUDGING,
     Phase.JUDGING_LATE,
+    Phase.TALKING_ON,
     Phase.RECITING,
     Phase.RECITING_ON,
 }
@@ -139,6 +142,35 @@ def judge(state: State, event: SpeechPaused) -> Step:
 
 def judge_at_end(state: State, event: SpeechEnded) -> Step:
     return replace(state, phase=Phase.JUDGING_LATE), (Judge(state.turn, event.utterance, state.interrupted),)
+
+
+def judge_ongoing(state: State, _: Event) -> Step:
+    return state, (JudgeOngoing(state.turn, state.interrupted),)
+
+
+def verdict_on_ongoing(state: State, event: OngoingJudged) -> Step:
+    """Loud talk in the room may last as long as the bot's answer: words take the turn, not length."""
+    if event.meant or state.interrupted is Phase.LISTENING:
+        return yield_turn(state, event)
+    watch = WatchInterruption(state.turn)
+    if state.phase is Phase.TALKING_ON:
+        return state, (watch,)
+    return replace(state, phase=Phase.TALKING_ON), (ResumePlayout(state.turn), watch)
+
+
+def start_under_speech(state: State, event: Event) -> Step:
+    started, commands = start_speaking(state, event)
+    return replace(started, phase=Phase.TALKING_ON, interrupted=Phase.SPEAKING), commands
+
+
+def judge_and_pause(state: State, event: SpeechPaused) -> Step:
+    judged, commands = judge(state, event)
+    return judged, (PausePlayout(state.turn), *commands)
+
+
+def judge_and_pause_at_end(state: State, event: SpeechEnded) -> Step:
+    judged, commands = judge_at_end(state, event)
+    return judged, (PausePlayout(state.turn), *commands)
 
 
 def check_again(state: State, _: Event) -> Step:

@@ -1,9 +1,11 @@
-"""Whisper tiny.en on telephone speech, on silence and on noise."""
+"""Whisper tiny.en on telephone speech, on silence and on noise (D21)."""
 
 import csv
 import re
 import wave
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import soxr  # type: ignore[import-untyped]
 
 from gpu_workers.errors import RequestError
 from gpu_workers.stt.audio import Samples, samples_of
+from gpu_workers.stt.gates import Decoding
 from gpu_workers.stt.scheduler import Utterance
 from gpu_workers.stt.whisper import WhisperRecogniser
 
@@ -117,6 +120,70 @@ def test_a_batch_is_heard_as_one_by_one(whisper: WhisperRecogniser) -> None:
              Utterance(clip("no01"), "en", "Earlier words."), Utterance(clip("pay01"), None)]  # fmt: skip
     heard = [words(transcript.text) for transcript in whisper.transcribe(batch)]
     assert heard == [words(said("price01")), [], words(said("no01")), words(said("pay01"))]
+
+
+class Counted:
+    """CTranslate2's model, and what it was asked: (`encode` or `generate`, how many, seconds of window)."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.calls: list[tuple[str, int, float]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+    def encode(self, features: Any, **more: Any) -> Any:
+        self.calls.append(("encode", features.shape[0], features.shape[2] / 100))
+        return self.model.encode(features, **more)
+
+    def generate(self, encoded: Any, prompts: list[list[int]], **more: Any) -> Any:
+        self.calls.append(("generate", len(prompts), encoded.shape[1] / 50))
+        return self.model.generate(encoded, prompts, **more)
+
+
+@pytest.fixture
+def counted(whisper: WhisperRecogniser, monkeypatch: pytest.MonkeyPatch) -> Counted:
+    counted = Counted(whisper._model.model)
+    monkeypatch.setattr(whisper._model, "model", counted)
+    return counted
+
+
+def test_a_batch_is_one_call_of_encoder_and_decoder_in_its_own_length_class(
+    whisper: WhisperRecogniser, counted: Counted
+) -> None:
+    names = ["price01", "pay01", "price01", "pay01"]  # 2.4 s and 2.7 s
+    heard = whisper.transcribe([Utterance(clip(name), "en") for name in names])
+    assert [words(one.text) for one in heard] == [words(said(name)) for name in names]
+    assert counted.calls == [("encode", 4, 6.0), ("generate", 4, 6.0)]
+
+
+def test_requests_with_words_before_are_batched_by_how_many_they_are(
+    whisper: WhisperRecogniser, counted: Counted
+) -> None:
+    asked = [Utterance(clip("price01"), "en", prompt) for prompt in ("", "Hello.", "Hello.")]
+    assert len(whisper.transcribe(asked)) == 3
+    assert [(what, many) for what, many, _ in counted.calls] == [
+        ("encode", 1), ("generate", 1), ("encode", 2), ("generate", 2),
+    ]  # fmt: skip
+
+
+def test_doubtful_words_are_heard_again_in_a_longer_window(
+    whisper: WhisperRecogniser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At 6 s the sentence is said twice, at 10 s the decoder loops; a fourth one is right at once."""
+    windows = []
+
+    def decode(batch: Sequence[Utterance], window_s: float) -> list[Decoding]:
+        windows.append((len(batch), window_s))
+        words_at = {6.0: "Hold on. Hold on.", 10.0: "I see. I see. I see. I see.", 30.0: "Hold on, please."}
+        return [
+            Decoding("Yes." if one.prompt == "sure" else words_at[window_s], 9, 0.0, -0.2, "en") for one in batch
+        ]  # fmt: skip
+
+    monkeypatch.setattr(whisper, "_decode", decode)
+    asked = [Utterance(clip("price01"), "en", prompt) for prompt in ("sure", "")]
+    assert [one.text for one in whisper.transcribe(asked)] == ["Yes.", "Hold on, please."]
+    assert windows == [(2, 6.0), (1, 10.0), (1, 30.0)]
 
 
 def test_it_says_how_sure_it_is(whisper: WhisperRecogniser) -> None:

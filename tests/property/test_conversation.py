@@ -1,5 +1,7 @@
 """Whatever happens in whatever order: no turn is left behind and no state is a dead end."""
 
+from collections.abc import Callable
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,10 +38,16 @@ _OF_A_TURN = [
     talk.NoInput,
 ]
 
+
+def _ongoing(meant: bool) -> Callable[[int], talk.Event]:
+    return lambda turn: talk.OngoingJudged(turn, meant)
+
+
 event = st.one_of(
     st.sampled_from(_PLAIN),
     st.builds(lambda kind, ago: (kind, ago), st.sampled_from(_OF_A_TURN), st.integers(0, 2)),
     st.builds(lambda meant, ago: (meant, ago), st.booleans(), st.integers(0, 1)),
+    st.builds(lambda meant, ago: (_ongoing(meant), ago), st.booleans(), st.integers(0, 1)),
 )
 
 
@@ -84,8 +92,9 @@ def test_every_phase_has_a_way_out_without_the_caller() -> None:
         Phase.HEARING: {talk.SpeechEnded},
         Phase.THINKING: {talk.PlayoutFinished, talk.NothingSaid, talk.TurnFailed},
         Phase.SPEAKING: {talk.PlayoutFinished, talk.TurnFailed},
-        Phase.CHECKING: {talk.SpeechPaused, talk.SpeechEnded, talk.InterruptionLasts, talk.TurnFailed},
+        Phase.CHECKING: {talk.SpeechPaused, talk.SpeechEnded, talk.OngoingJudged, talk.TurnFailed},
         Phase.JUDGING: {talk.InterruptionJudged, talk.SpeechEnded, talk.TurnFailed},
+        Phase.TALKING_ON: {talk.PlayoutFinished, talk.NothingSaid, talk.TurnFailed, talk.SpeechPaused},
         Phase.JUDGING_LATE: {talk.InterruptionJudged, talk.TurnFailed},
         Phase.KEYING: {talk.DigitsEntered},
         Phase.RECITING: {talk.SpeechEnded, talk.PassageEnded, talk.PlayoutFinished, talk.TurnFailed},

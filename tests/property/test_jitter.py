@@ -115,7 +115,8 @@ def test_no_sound_is_lost_over_pauses_of_any_kind(
         else:
             sender.nothing(pause)
         sender.voice(sound)
-    late = data.draw(st.sets(st.integers(0, len(sender.sent) - 1), max_size=10))
+    # not the first ones: what all are late by at the beginning is worked off, frame by frame
+    late = data.draw(st.sets(st.integers(10, len(sender.sent) - 1), max_size=10))
     arrivals = [
         (at + (late_ms / 1000 if n in late else 0), packet) for n, (at, packet) in enumerate(sender.sent)
     ]

@@ -122,6 +122,13 @@ class TestProblems:
         [
             ("media: {codek: ulaw}", "media.codek: is not a key here; did you mean `codec`?"),
             ("web: {zzz: 1}", "web.zzz: is not a key here; known are host, port"),
+            (
+                "ari: {url: localhost}",
+                "ari.url: must be an address like http://10.0.0.5:8088, is `localhost`",
+            ),
+            ("ari: {url: ''}", "ari.url: must be an address like http://10.0.0.5:8088, is empty"),
+            ("ari: {app: 'my bot'}", "ari.app: may hold letters, digits, `_`, `.` and `-` only, is `my bot`"),
+            ("media: {codec: ''}", "is empty (What they send each other"),
             ("media: {codec: ulow}", "is `ulow`; did you mean `ulaw`?"),
             ("web: {port: 70000}", "web.port: must be at most 65535, is `70000`"),
             ("web: {port: http}", "web.port: needs a whole number, is `http`"),
@@ -134,7 +141,7 @@ class TestProblems:
             ("profiles: {}", "profiles: "),
             (
                 "profiles: {default: {prompt: x}, 'a b': {prompt: x}}",
-                "profiles.a b: string should match pattern",
+                "profiles.a b: is no name: one holds letters, digits, `_` and `-` only, is `a b`",
             ),
             ("profiles: {default: {greeting: x}}", "profiles.default.prompt: is missing (The system prompt"),
             ("web: {port: 1}\nweb: {port: 2}", "line 2: web: is there twice (first in line 1): keep one"),
@@ -242,6 +249,12 @@ class TestBlankTexts:
             ("media: {bind_host: ''}", "media.bind_host: is empty"),
             ("media: {advertise_host: ''}", "media.advertise_host: is empty"),
             ("web: {host: ''}", "web.host: is empty"),
+            (
+                "workers: {cache_dir: ''}",
+                "workers.cache_dir: is empty: write it, or take it out (Where models",
+            ),
+            ("log: {directory: ' '}", "log.directory: has nothing but spaces"),
+            ("asterisk: {binary: ''}", "asterisk.binary: is empty"),
         ],
     )
     def test_what_is_said(self, text: str, message: str) -> None:
@@ -425,6 +438,7 @@ class TestKeysThatMustAgree:
         found = only_problem("ari: {url: 'http://me:hunter2@127.0.0.1:8088'}")
         assert "write those as ari.username and ari.password" in found
         assert "hunter2" not in found
+        assert "hunter2" not in only_problem("ari: {url: 'me:hunter2@127.0.0.1:8088'}")
 
     @pytest.mark.parametrize(
         "text",

@@ -153,8 +153,57 @@ def test_words_before_more_speech_are_kept_for_the_next_answer() -> None:
     assert commands[-3:] == [talk.Cancel(3), talk.Keep(FIRST), talk.Prepare(4, SECOND)]
 
 
-def test_lasting_speech_takes_the_turn_without_a_verdict() -> None:
+def test_lasting_speech_takes_the_turn_by_its_words() -> None:
     state, commands = play(speaking(), talk.SpeechStarted(), talk.InterruptionLasts(3))
+    assert state.phase is Phase.CHECKING
+    assert commands[-1] == talk.JudgeOngoing(3, Phase.SPEAKING)
+    state, commands = play(state, talk.OngoingJudged(3, meant=True))
+    assert state.phase is Phase.HEARING
+    assert commands == [talk.Cancel(3)]
+
+
+LASTING = (talk.SpeechStarted(), talk.InterruptionLasts(3), talk.OngoingJudged(3, meant=False))
+
+
+def test_under_lasting_sound_without_words_the_bot_goes_on_and_listens_again_and_again() -> None:
+    state, commands = play(speaking(), *LASTING)
+    assert state.phase is Phase.TALKING_ON
+    assert commands[-2:] == [talk.ResumePlayout(3), talk.WatchInterruption(3)]
+    state, commands = play(state, talk.InterruptionLasts(3), talk.OngoingJudged(3, meant=False))
+    assert commands == [talk.JudgeOngoing(3, Phase.SPEAKING), talk.WatchInterruption(3)]
+    state, commands = play(state, talk.InterruptionLasts(3), talk.OngoingJudged(3, meant=True))
+    assert state.phase is Phase.HEARING
+    assert commands[-1] == talk.Cancel(3)
+
+
+@pytest.mark.parametrize(("meant", "phase"), [(False, Phase.SPEAKING), (True, Phase.HEARING)])
+def test_what_was_said_under_lasting_sound_is_judged_when_it_pauses(meant: bool, phase: Phase) -> None:
+    state, commands = play(speaking(), *LASTING, talk.SpeechPaused(FIRST))
+    assert commands[-2:] == [talk.PausePlayout(3), talk.Judge(3, FIRST, Phase.SPEAKING)]
+    state, commands = play(state, talk.InterruptionJudged(3, FIRST, meant=meant))
+    assert state.phase is phase
+    assert commands[0] == (talk.Cancel(3) if meant else talk.ResumePlayout(3))
+
+
+def test_an_answer_that_begins_and_ends_under_lasting_sound_is_remembered() -> None:
+    thinking = State(phase=Phase.THINKING, turn=3, saying=Saying.ANSWER, prompts=1)
+    state, _ = play(thinking, *LASTING, talk.PlayoutStarted(3))
+    assert (state.phase, state.interrupted, state.prompts) == (Phase.TALKING_ON, Phase.SPEAKING, 0)
+    state, commands = play(state, talk.PlayoutFinished(3))
+    assert state.phase is Phase.HEARING
+    assert commands == [talk.Remember(3)]
+
+
+def test_lasting_sound_over_an_answer_that_is_over_leaves_the_turn_to_the_caller() -> None:
+    state, commands = play(
+        speaking(),
+        talk.SpeechStarted(),
+        talk.SpeechPaused(FIRST),
+        talk.PlayoutFinished(3),
+        talk.SpeechResumed(),
+        talk.InterruptionLasts(3),
+        talk.OngoingJudged(3, meant=False),
+    )
     assert state.phase is Phase.HEARING
     assert commands[-1] == talk.Cancel(3)
 
@@ -306,7 +355,7 @@ def test_words_judged_after_the_caller_took_the_turn_are_kept() -> None:
         talk.SpeechPaused(FIRST),
         talk.SpeechEnded(FIRST),
         talk.SpeechStarted(),
-        talk.InterruptionLasts(3),
+        talk.OngoingJudged(3, meant=True),
         talk.InterruptionJudged(3, FIRST, meant=True),
         talk.SpeechPaused(SECOND),
     )

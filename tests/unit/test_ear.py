@@ -39,7 +39,8 @@ def test_both_rates_hear_the_same(gate: SileroGate, name: str) -> None:
         assert other.at == pytest.approx(one.at, abs=0.041)
         if isinstance(one, SpeechPaused | SpeechEnded) and isinstance(other, SpeechPaused | SpeechEnded):
             assert (one.utterance.rate, other.utterance.rate) == (8000, 16_000)
-            assert other.utterance.pcm in wide_pcm
+            quiet = 2 * 16 * 100  # made, behind what was heard of the pause
+            assert other.utterance.pcm[:-quiet] in wide_pcm
             assert len(other.utterance.pcm) == pytest.approx(2 * len(one.utterance.pcm), abs=2 * 2 * 16 * 45)
 
 

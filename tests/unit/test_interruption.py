@@ -38,11 +38,21 @@ def test_a_short_answer_to_a_question_does(text: str) -> None:
     assert is_meant(text, ASKING)
 
 
-@pytest.mark.parametrize("text", ["Yaha hai.", "Oh shut", "Why"])
+@pytest.mark.parametrize(
+    "text", ["Yaha hai.", "Oh shut", "Why", "Oh, hi.", "What's wrong?", "Low high. Low high."]
+)
 def test_words_that_the_recogniser_guessed_do_not_but_to_a_question(text: str) -> None:
     assert not is_meant(text, TELLING, -0.8)
     assert is_meant(text, ASKING, -0.8)
-    assert is_meant(text, TELLING, -0.6)
+    assert not is_meant(text, TELLING, -0.55)
+    assert is_meant(text, TELLING, -0.45)
+
+
+@pytest.mark.parametrize(
+    "text", ["Stop, stop!", "Excuse me.", "Help.", "Wait a second.", "No.", "Hold on.", "Sorry?"]
+)
+def test_words_that_call_for_the_turn_do_even_if_they_are_guessed(text: str) -> None:
+    assert is_meant(text, TELLING, -0.8)
 
 
 def test_many_words_are_meant_even_if_they_are_guessed() -> None:

@@ -165,6 +165,22 @@ class TestConfiguration:
         with pytest.raises(ConfigError, match=rf"the plan must know of: set workers\.llm\.{key} instead"):
             config(f"workers: {{llm: {{extra_args: ['{argument}', x]}}}}")
 
+    @pytest.mark.parametrize(
+        "written",
+        [
+            "quantization: fp8",
+            "kv_cache_dtype: fp8",
+            "prefix_caching: false",
+            "chunked_prefill: false",
+            "memory_share: 1",
+            "queue_limit: 9",
+        ],
+    )
+    def test_keys_of_vllm_are_told_where_llama_runs(self, written: str) -> None:
+        with pytest.raises(ConfigError, match="is for vLLM, and this model runs on llama"):
+            config(f"workers: {{llm: {{{written}}}}}")
+        assert config(f"workers: {{llm: {{device: auto, model: acme/nine, {written}}}}}")
+
     def test_other_arguments_go_through(self) -> None:
         given = config("workers: {llm: {device: auto, model: a/b, extra_args: [--enforce-eager]}}")
         assert given.workers.llm.extra_args == ("--enforce-eager",)

@@ -231,6 +231,39 @@ def test_marks_count_samples_of_each_sentence() -> None:
     )
 
 
+@pytest.mark.parametrize("piece", [320, 321, 1999])
+def test_the_silence_that_ends_a_sentence_has_no_words_in_it(piece: int) -> None:
+    text = "One two three four"
+    # a second of sound, half of it one of silence, but for the voice's own noise
+    noise = np.random.default_rng(1).integers(-60, 60, 4000).astype("<i2").tobytes()
+    pcm = pcm_of(tone(400, 1.0)) + noise
+    playout = Playout()
+    playout.start_turn(1)
+    playout.begin_sentence(1, text)
+    for at in range(0, len(pcm), piece):
+        playout.put(1, pcm[at : at + piece])
+    playout.end_sentence(1)
+    # what comes between two sentences is part of neither
+    playout.put(1, FRAME * 5)
+    sentence = playout.heard().sentences[0]
+    assert sentence.total_samples == 12_000
+    assert sentence.sounding_samples == pytest.approx(8000, abs=20)
+    take(playout, 26)
+    assert heard_text(playout.heard()) == ("One two", True)
+    take(playout, 25)
+    assert heard_text(playout.heard()) == (text, True)
+
+
+def test_a_sentence_without_any_sound_is_measured_by_its_length() -> None:
+    playout = Playout()
+    playout.start_turn(1)
+    playout.begin_sentence(1, "One two three four")
+    playout.put(1, SILENCE * 50)
+    playout.end_sentence(1)
+    take(playout, 26)
+    assert heard_text(playout.heard()) == ("One two", True)
+
+
 def test_half_a_sample_does_not_spoil_the_next_sentence() -> None:
     playout = Playout()
     playout.start_turn(1)

@@ -1,4 +1,4 @@
-"""Where a stream of tokens is cut. A "|" in the table marks each place."""
+"""Where a stream of tokens is cut (D1). A "|" in the table marks each place."""
 
 import pytest
 

@@ -1,8 +1,8 @@
 """Many callers, one model: order, replacement, cancelling, refusing. The model is a fake that waits for the test."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 
 import numpy as np
 import pytest
@@ -33,16 +33,23 @@ class Desk:
         call_id: str | None = None,
         length_s: float = 2.0,
     ) -> asyncio.Task[Transcript | RequestError]:
-        async def outcome() -> Transcript | RequestError:
-            try:
-                return await self.scheduler.submit(utterance(name, length_s), priority, deadline_s, call_id)
-            except RequestError as error:
-                return error
-
-        task = self._group.create_task(outcome())
+        task = self._group.create_task(self.outcome(name, priority, deadline_s, call_id, length_s))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         return task
+
+    async def outcome(
+        self,
+        name: str,
+        priority: Priority = FINAL,
+        deadline_s: float | None = None,
+        call_id: str | None = None,
+        length_s: float = 2.0,
+    ) -> Transcript | RequestError:
+        try:
+            return await self.scheduler.submit(utterance(name, length_s), priority, deadline_s, call_id)
+        except RequestError as error:
+            return error
 
 
 @asynccontextmanager
@@ -161,6 +168,58 @@ async def test_a_model_that_fails_once_serves_the_next() -> None:
         good = await desk.ask("good")
         await desk.model.batches(1)
         assert text(await good) == "good"
+
+
+class Fragile:
+    """No memory for two at once, and none at all for one of them."""
+
+    batch_limit = 4
+
+    def __init__(self) -> None:
+        self.tried: list[list[str]] = []
+
+    def window_s(self, length_s: float) -> float:
+        return 10.0
+
+    def transcribe(self, batch: Sequence[Utterance]) -> list[Transcript]:
+        self.tried.append([one.prompt for one in batch])
+        if len(batch) > 1 or batch[0].prompt == "bad":
+            raise RuntimeError("CUDA out of memory")
+        return [Transcript(one.prompt, "en", one.length_s, 0, 0) for one in batch]
+
+
+async def test_one_that_cannot_be_decoded_costs_the_others_nothing() -> None:
+    model, scheduler = Fragile(), Scheduler(4)
+    async with asyncio.TaskGroup() as group, scheduler.running(model, 1):
+        desk = Desk(scheduler, FakeRecogniser(), group)
+        tasks = [group.create_task(desk.outcome(name)) for name in ("a", "bad", "b")]
+        outcomes = [await task for task in tasks]
+    assert refused(outcomes[1]) == (500, "decoding_failed")
+    assert [text(outcomes[0]), text(outcomes[2])] == ["a", "b"]
+    assert model.tried == [["a", "bad", "b"], ["a"], ["bad"], ["b"]]
+
+
+async def test_nothing_is_begun_for_who_left_or_was_replaced() -> None:
+    model, sizes, begun = FakeRecogniser(4), list[int](), list[str]()
+    scheduler = Scheduler(10, sizes.append)
+    async with asyncio.TaskGroup() as group, scheduler.running(model, 1):
+
+        async def ask(name: str, priority: Priority = FINAL) -> None:
+            with suppress(RequestError):
+                await scheduler.submit(utterance(name), priority, None, "c1", lambda: begun.append(name))
+
+        tasks = {}
+        for name, priority in (("first", FINAL), ("gone", FINAL), ("stale", PARTIAL), ("last", FINAL)):
+            tasks[name] = group.create_task(ask(name, priority))
+            if name == "first":
+                assert await model.next_batch() == ["first"]
+        await asyncio.sleep(0.01)
+        tasks["gone"].cancel()
+        await asyncio.wait({tasks["gone"]})
+        model.may_end.release()
+        assert await model.batches(1) == [["last"]]
+    assert begun == ["first", "last"]
+    assert sizes == [1, 1]
 
 
 async def test_who_still_waits_at_the_end_is_told() -> None:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from media_bridge.turn_end import Ending, EndWaits, end_wait_ms, ending
+from media_bridge.turn_end import end_wait_ms, ending
 from media_bridge.turn_end_expected import Expected, Kind, expected_answer
+from media_bridge.turn_end_waits import Ending, EndWaits
 
 FINISHED = [
     "What does it look like?", "Where do I sign up?", "Who should I ask for?", "What do I need to bring?",
@@ -82,7 +83,11 @@ DICTATED = [
     ("555-0142.", Expected("digits", 7), Ending.ANSWERED),
     ("It's double four seven one.", Expected("digits", 4), Ending.ANSWERED),
     ("twenty three forty one", Expected("digits", 4), Ending.ANSWERED),
-    ("Yes.", Expected("yes_no"), Ending.ANSWERED),
+    ("Yes.", Expected("yes_no"), Ending.AGREED),
+    ("That is B as in boy.", Expected("spelling"), Ending.LISTING),
+    ("The customer numbers.", Expected("digits", 5), Ending.LISTING),
+    ("3, 3", None, Ending.LISTING),
+    ("in a 075.", None, Ending.LISTING),
     ("No thanks.", Expected("yes_no"), Ending.ANSWERED),
     ("Yes, but", Expected("yes_no"), Ending.TRAILING),
     ("I was there in May.", Expected("yes_no"), Ending.COMPLETE),
@@ -110,9 +115,14 @@ DICTATED = [
     ("I don't have one.", Expected("digits", 7), Ending.COMPLETE),
     ("Why do you need that?", Expected("digits", 7), Ending.FINISHED),
 ]
+HANGING = [
+    "I would like to return.", "We want to order.", "The technician said it would take.",
+    "Do you have?", "Could you send me?", "Please give us.",
+    "You can bring.", "They asked me to sign.", "I forgot to ask if you could bring.",
+]  # fmt: skip
 NEUTRAL = [
-    "",
-    "...",
+    "After six.",
+    "Before noon.",
     "Two people.",
     "The blue one.",
     "Seven.",
@@ -127,7 +137,7 @@ NEUTRAL = [
 @pytest.mark.parametrize("text", ["Yes.", "No.", "Yeah.", "Nope.", "Okay."])
 def test_a_bare_yes_often_goes_on_unless_that_was_the_question(text: str) -> None:
     assert ending(text) is Ending.PAUSING
-    assert ending(text, Expected("yes_no")) is Ending.ANSWERED
+    assert ending(text, Expected("yes_no")) is Ending.AGREED
 
 
 @pytest.mark.parametrize(
@@ -170,12 +180,17 @@ def test_dictated(text: str, expected: Expected | None, right: Ending) -> None:
     assert ending(text, expected) is right
 
 
+@pytest.mark.parametrize("text", HANGING)
+def test_hanging(text: str) -> None:
+    assert ending(text) is Ending.HANGING
+
+
 @pytest.mark.parametrize("text", NEUTRAL)
 def test_neutral(text: str) -> None:
     assert ending(text) is Ending.NEUTRAL
 
 
-@pytest.mark.parametrize("text", [*COMPLETE, *TRAILING, *NEUTRAL[2:]])
+@pytest.mark.parametrize("text", [*COMPLETE, *TRAILING, *HANGING, *NEUTRAL])
 def test_a_full_stop_says_nothing(text: str) -> None:
     bare = text.rstrip(".,")
     assert ending(bare) is ending(bare + ".")
@@ -193,10 +208,13 @@ def test_any_text_has_an_ending(text: str, kind: Kind) -> None:
 
 def test_waits_follow_the_ending() -> None:
     waits = EndWaits()
-    assert end_wait_ms("Yes.", Expected("yes_no"), waits) == 280
+    assert end_wait_ms("Yes, please.", Expected("yes_no"), waits) == 280
+    assert end_wait_ms("Yes.", Expected("yes_no"), waits) == 420
     assert end_wait_ms("No thanks.", None, waits) == 330
     assert end_wait_ms("The brakes are too loose.", None, waits) == 500
     assert end_wait_ms("Two people.", None, waits) == 700
+    assert end_wait_ms("I want to return", None, waits) == 1000
+    assert end_wait_ms("", None, waits) == 1600
     assert end_wait_ms("555-01", Expected("digits", 7), waits) == 1600
     assert end_wait_ms("My name is", None, waits) == 1900
 
@@ -204,12 +222,15 @@ def test_waits_follow_the_ending() -> None:
 @pytest.mark.parametrize(
     ("text", "expected", "sure", "unsure", "doubtful"),
     [
-        ("Yes.", Expected("yes_no"), 280, 280, 280),
-        ("What time is it?", None, 330, 330, 900),
+        ("Yes, please.", Expected("yes_no"), 280, 280, 280),
+        ("Yes.", Expected("yes_no"), 420, 500, 700),
+        ("What time is it?", None, 330, 500, 900),
         ("The brakes are too loose.", None, 330, 760, 900),
         ("Yes.", None, 500, 760, 900),
         ("Next Thursday.", Expected("date"), 500, 760, 900),
-        ("Two people.", None, 500, 760, 900),
+        ("Two people.", None, 420, 500, 700),
+        ("The blue one.", None, 500, 760, 900),
+        ("I want to return.", None, 1000, 1000, 1000),
         ("555-01", Expected("digits", 7), 1600, 1600, 1600),
         ("My name is", None, 1900, 1900, 1900),
     ],
@@ -224,12 +245,16 @@ def test_the_sound_has_a_vote_where_the_words_leave_a_doubt(
 @pytest.mark.parametrize(
     ("text", "vote", "confidence", "wait_ms"),
     [
-        ("Please send it to you.", 0.97, -0.3, 760),
-        ("Please send it to you.", 0.97, -0.2, 330),
+        ("Please send it to you.", 0.97, -0.3, 900),
+        ("Please send it to you.", 0.97, -0.22, 760),
+        ("Please send it to you.", 0.97, -0.1, 330),
         ("Please send it to you.", 0.3, -0.3, 900),
-        ("Please send it to you.", None, -0.3, 760),
-        ("Please send it to you.", None, -0.2, 500),
+        ("Please send it to you.", None, -0.3, 900),
+        ("Please send it to you.", None, -0.22, 760),
+        ("Please send it to you.", None, -0.1, 500),
         ("No thanks.", 0.97, -0.6, 330),
+        ("The noise comes from that.", 0.97, -0.2, 900),
+        ("I already paid for that.", 0.97, -0.05, 330),
         ("My name is", 0.97, -0.6, 1900),
     ],
 )
@@ -237,6 +262,23 @@ def test_words_that_may_be_misheard_get_no_short_wait(
     text: str, vote: float | None, confidence: float, wait_ms: int
 ) -> None:
     assert end_wait_ms(text, None, EndWaits(), vote, confidence) == wait_ms
+
+
+@pytest.mark.parametrize(
+    ("text", "paused_ms", "wait_ms"),
+    [
+        ("The brakes are too loose.", 200.0, 330),
+        ("The brakes are too loose.", 600.0, 750),
+        ("The brakes are too loose.", 5000.0, 1600),
+        ("555-01", 1400.0, 1600),
+        ("My name is", 1400.0, 1900),
+        ("Yes, please.", 1400.0, 280),
+    ],
+)
+def test_who_has_paused_within_a_turn_is_waited_for_as_long_again(
+    text: str, paused_ms: float, wait_ms: int
+) -> None:
+    assert end_wait_ms(text, Expected("yes_no"), EndWaits(), 0.99, -0.1, paused_ms) == wait_ms
 
 
 def test_waits_scale_with_the_wait_that_is_configured() -> None:
@@ -248,7 +290,6 @@ def test_waits_scale_with_the_wait_that_is_configured() -> None:
 @pytest.mark.parametrize("kind", ["digits", "spelling", "email"])
 def test_a_dictation_goes_on_behind_a_piece_that_was_not_understood(kind: Kind) -> None:
     assert ending("", Expected(kind)) is Ending.LISTING
-    assert ending("", Expected("date")) is Ending.NEUTRAL
 
 
 @pytest.mark.parametrize(

@@ -11,17 +11,21 @@ import aiohttp
 import pytest
 from pydantic import SecretStr
 
-from gpu_workers.client import LlmClient, Message, WorkerError, health
+from gpu_workers.client import Limits, LlmClient, Message, WorkerError, health
 from tests.vllm.conftest import CONTEXT, KEY, PARALLEL, PROMPT, WAITING, Worker, started
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(200)]
 
 LONG = "Write a long story about a bicycle that crosses a desert, and describe every day of the journey."
 CHAT = "/v1/chat/completions"
 
 
 def client(worker: Worker, **changed: Any) -> LlmClient:
-    given: dict[str, Any] = {"model": worker.model, "api_key": SecretStr(KEY), **changed}
+    # the machine may be slow and shared: how long it takes is not what is asked here
+    limits = Limits(connect_s=10, silence_s=90, total_s=120)
+    given: dict[str, Any] = {
+        "model": worker.model, "api_key": SecretStr(KEY), "limits": limits, **changed
+    }  # fmt: skip
     return LlmClient(worker.url, **given)
 
 
@@ -65,13 +69,13 @@ async def test_an_answer_comes_piece_by_piece(worker: Worker) -> None:
 
 
 async def test_callers_are_answered_side_by_side(worker: Worker) -> None:
-    async with client(worker) as llm:
-        asking = [asyncio.create_task(answer(llm, talk(f"Bicycle {n}?"), 48)) for n in range(PARALLEL + 4)]
-        most = 0.0
+    most = 0.0
+    async with client(worker) as llm, asyncio.TaskGroup() as group:
+        asking = [group.create_task(answer(llm, talk(f"Bicycle {n}?"), 24)) for n in range(PARALLEL + 2)]
         while not all(task.done() for task in asking):
             most = max(most, await worker.metric("num_requests_running"))
             await asyncio.sleep(0.05)
-        assert all(pieces for pieces, _ in await asyncio.gather(*asking))
+    assert all(task.result()[0] for task in asking)
     assert most == PARALLEL, "as many as the settings say, and no more"
 
 
@@ -104,7 +108,7 @@ async def test_a_cancelled_answer_costs_nothing_more(worker: Worker) -> None:
             for _ in range(5):
                 await anext(stream)
             assert await worker.metric("num_requests_running") == 1
-        await worker.idle(within_s=2)
+        await worker.idle(within_s=5)
         written = await worker.metric("generation_tokens_total")
         assert written - before < 100
         await asyncio.sleep(1)
@@ -120,12 +124,12 @@ async def test_twenty_interruptions_in_a_row_leave_nothing_behind(worker: Worker
                 async with asyncio.timeout(after_s):
                     await answer(llm, [Message("user", LONG)], 1500)
 
-        whole = asyncio.create_task(answer(llm, talk("What does number three cost?"), 48))
+        whole = asyncio.create_task(answer(llm, talk("What does number three cost?"), 24))
         for number in range(20):
             await interrupted(0.02 * number)
         alone = (await whole)[0]
-        await worker.idle(within_s=3)
-        assert alone == (await answer(llm, talk("What does number three cost?"), 48))[0], (
+        await worker.idle(within_s=10)
+        assert alone == (await answer(llm, talk("What does number three cost?"), 24))[0], (
             "no piece of another's answer"
         )
 
@@ -179,7 +183,7 @@ async def test_our_client_says_whose_fault_it_was(worker: Worker) -> None:
 
 async def test_beyond_its_line_a_caller_is_told_when_to_come_again(worker: Worker) -> None:
     asked = {
-        "model": worker.model, "messages": [{"role": "user", "content": LONG}], "max_tokens": 60,
+        "model": worker.model, "messages": [{"role": "user", "content": LONG}], "max_tokens": 30,
         "stream": True,
     }  # fmt: skip
 

@@ -86,6 +86,18 @@ def test_a_pause_with_something_else_than_sound_costs_none_of_it(
     assert pcm.count(played) == 1
 
 
+# a packet every 20 ms, or to wait for the next one would be to wait for long
+@pytest.mark.parametrize("rewrite", [lambda: ComfortNoise(1), KeysInSilence], ids=["comfort noise", "keys"])
+@pytest.mark.parametrize("every", [3, 5, 7])
+def test_nor_does_it_when_packets_are_out_of_order(
+    virtual_time: RunVirtual, rewrite: Callable[[], Rewrite], every: int
+) -> None:
+    pcm, stats = heard(virtual_time, Impairment(reorder_every=every, reorder_by=1, rewrite=rewrite()))
+    assert (stats.late, stats.lost) == (0, 0)
+    assert stats.concealed <= 1
+    assert pcm.count(ULAW.decode(ULAW.encode(SOUND))) == 1
+
+
 @pytest.mark.parametrize("rewrite", [lambda: ComfortNoise(5), KeysInSilence], ids=["comfort noise", "keys"])
 def test_loss_beside_such_pauses_costs_what_was_lost(
     virtual_time: RunVirtual, rewrite: Callable[[], Rewrite]

@@ -1,13 +1,16 @@
-"""Work on an answer before the caller has finished: nothing of it is heard, remembered or left running (D23)."""
+"""Work on an answer before the caller has finished: nothing of it is heard, remembered or left running (D22, D23)."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from stasis_app.settings import Phrases
+from tests.support.fake_workers import FakeToolCall
 from tests.support.talk import PROFILE, Scene, talk
 
 RunVirtual = Callable[[Coroutine[Any, Any, Any]], Any]
 
+PHRASES = [text for text in Phrases().model_dump().values() if text] + ["Hello."]
 IN_PARTS = "unfinished13.wav"  # pauses from 1.28 to 2.18 and from 2.68 to 3.08 s
 PARTS = (
     "Please put me down for",
@@ -50,6 +53,8 @@ def test_an_answer_begun_too_early_is_stopped_at_once_and_never_remembered(virtu
 
 
 def test_the_answer_is_to_all_that_was_said_and_is_given_once(virtual_time: RunVirtual) -> None:
+    """D23."""
+
     async def main() -> None:
         async with talk() as scene:
             await scene.quiet()
@@ -62,6 +67,47 @@ def test_the_answer_is_to_all_that_was_said_and_is_given_once(virtual_time: RunV
                 ("answer", PARTS[-1]),
             ]
             assert scene.asked()[-1]["content"] == PARTS[-1]
+
+    virtual_time(main())
+
+
+def test_a_tool_that_an_early_answer_calls_for_is_never_run_nor_spoken(virtual_time: RunVirtual) -> None:
+    """D23. No tools are offered, so a call of one in a model's stream is nothing at all, early or not."""
+
+    async def main() -> None:
+        async with talk() as scene:
+            await scene.quiet()
+            call = FakeToolCall("book", {"day": "Thursday"})
+            scene.workers.llm.choose = lambda said: (
+                "You are down for eleven." if said[-1]["content"] == PARTS[-1] else call
+            )
+            await says_in_parts(scene, *PARTS)
+            await scene.until_said("You are down for eleven.")
+            await asyncio.sleep(3)
+            assert [line["bot"] for line in scene.lines()] == ["Hello.", "You are down for eleven."]
+            assert {spoken.text for spoken in scene.workers.tts.spoken} <= {
+                "You are down for eleven.",
+                *PHRASES,
+            }
+
+    virtual_time(main())
+
+
+def test_after_a_tool_call_the_next_question_is_answered_as_if_it_had_not_been(
+    virtual_time: RunVirtual,
+) -> None:
+    """D22: nothing of the call stays in progress or in the history."""
+
+    async def main() -> None:
+        async with talk() as scene:
+            await scene.ask("Book it.", FakeToolCall("book", {"day": "Thursday"}))
+            await scene.until_said(Phrases().apology)
+            await scene.ask("How much is it?", "It is nineteen dollars.")
+            await scene.until_said("It is nineteen dollars.")
+            roles = [message["role"] for message in scene.asked()]
+            assert set(roles) == {"system", "user", "assistant"}
+            assert not any("tool" in key for message in scene.asked() for key in message)
+            assert scene.workers.llm.running == 0
 
     virtual_time(main())
 

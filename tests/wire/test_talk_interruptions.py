@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.fake_workers import Fault
+from tests.support.media_call import speech
 from tests.support.talk import PROFILE, Scene, talk
 
 RunVirtual = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -112,6 +114,60 @@ def test_a_short_yes_after_the_question_is_never_lost(virtual_time: RunVirtual, 
             await scene.say(SHORT, "Yes.")
             await scene.until_said(NEXT)
             assert turns(scene) == ["How much is it?", "Yes."]
+
+    virtual_time(main())
+
+
+BABBLE = "pay01.wav"  # speech to the voice detector for longer than INTERRUPTION_LASTS_S
+
+
+@pytest.mark.parametrize("words", ["", "Mm-hm.", "Okay."])
+def test_loud_talk_in_the_room_does_not_take_the_turn_by_its_length(
+    virtual_time: RunVirtual, words: str
+) -> None:
+    async def main() -> None:
+        async with talk() as scene:
+            await scene.ask("Tell me about bikes.", LONG, NEXT)
+            await scene.until_heard(LONG, for_s=1.0)
+            scene.workers.stt.choose = lambda _: words
+            for _ in range(2):
+                await scene.line.say(speech(BABBLE))
+            await scene.quiet(3.0)
+            assert scene.heard_s(LONG) == pytest.approx(scene.whole_s(LONG), abs=0.06)
+            assert ("answer", LONG, False) in scene.said()
+            assert turns(scene) == ["Tell me about bikes."]
+
+    virtual_time(main())
+
+
+def test_words_in_lasting_speech_take_the_turn_while_it_lasts(virtual_time: RunVirtual) -> None:
+    async def main() -> None:
+        async with talk() as scene:
+            await scene.ask("Tell me about bikes.", LONG, NEXT)
+            await scene.until_heard(LONG, for_s=1.0)
+            heard_s = scene.heard_s(LONG)
+            await scene.say(BABBLE, "No, I want to pay my bill.")
+            assert await scene.metric("voicebot_interruptions_total", verdict="meant") == 1, (
+                "while they speak"
+            )
+            await scene.until_said(NEXT)
+            assert scene.heard_s(LONG) < heard_s + 0.6
+            assert turns(scene)[-1] == "No, I want to pay my bill."
+
+    virtual_time(main())
+
+
+def test_when_nobody_can_read_it_lasting_speech_takes_the_turn(virtual_time: RunVirtual) -> None:
+    async def main() -> None:
+        async with talk() as scene:
+            await scene.ask("Tell me about bikes.", LONG, NEXT)
+            await scene.until_heard(LONG, for_s=1.0)
+            heard_s = scene.heard_s(LONG)
+            scene.workers.stt.fault = Fault.status(500)
+            await scene.line.say(speech(BABBLE))
+            scene.workers.stt.fault = None
+            await scene.quiet(2.0)
+            assert scene.heard_s(LONG) < heard_s + 0.6
 
     virtual_time(main())
 

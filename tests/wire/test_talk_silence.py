@@ -26,6 +26,23 @@ def gap_before(scene: Scene, text: str, index: int = 0) -> float:
     return spurts[at].start - spurts[at - 1].end
 
 
+class TestTheLegEnds:
+    def test_a_media_channel_that_somebody_took_down_ends_the_call_at_once(
+        self, virtual_time: RunVirtual
+    ) -> None:
+        """Without it the caller would hear nothing until the media timeout."""
+
+        async def main() -> None:
+            async with talk(PATIENT) as scene:
+                await scene.until_heard("Hello.")
+                (leg,) = [channel for channel in scene.ari.channels if channel != CALLER]
+                scene.ari.end(leg)
+                await scene.until(lambda: not scene.is_up, within_s=1)
+                assert await scene.metric("voicebot_calls_ended_total", cause="media_closed") == 1
+
+        virtual_time(main())
+
+
 class TestTheCallerIsSilent:
     def test_two_prompts_then_goodbye_to_its_last_sample_then_the_end(self, virtual_time: RunVirtual) -> None:
         """D7."""

@@ -91,7 +91,7 @@ def served(app: FastAPI) -> Iterator[str]:
 def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
     scheduler, speaker = Scheduler(8), Speaker(8)
     routers: dict[str, APIRouter] = {
-        "stt": stt_api.routes(Service(scheduler), "en"),
+        "stt": stt_api.routes(Service(scheduler), "fake-model", "en"),
         "tts": tts_api.routes(speaker),
     }
     status = Status(request.param, "fake", "cpu", lambda: 0)

@@ -12,7 +12,16 @@ from voicebot.config.media_addresses import Finding, finding
 from voicebot.config.model import Config
 from voicebot.config.source import Problem
 
-_FOR_VLLM: Final = ("quantization", "kv_cache_dtype", "memory_share", "python", "extra_args")
+_FOR_VLLM: Final = (
+    "quantization",
+    "kv_cache_dtype",
+    "prefix_caching",
+    "chunked_prefill",
+    "memory_share",
+    "queue_limit",
+    "python",
+    "extra_args",
+)
 
 
 def unknown_models(config: Config) -> Iterator[Finding]:

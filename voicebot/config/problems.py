@@ -31,6 +31,11 @@ _BOUNDS = {
     "less_than_equal": ("le", "must be at most"),
     "less_than": ("lt", "must be less than"),
 }
+_PATTERNS = {
+    r"^https?://[^/]+(/.*)?$": "must be an address like http://10.0.0.5:8088",
+    r"^[A-Za-z0-9_.-]+$": "may hold letters, digits, `_`, `.` and `-` only",
+    r"^[A-Za-z0-9_-]+$": "is no name: one holds letters, digits, `_` and `-` only",
+}
 
 
 def translate(
@@ -77,6 +82,9 @@ def _message(detail: ErrorDetails, path: KeyPath, model: type[BaseModel], secret
         return _unknown_key(str(path[-1]), _type_at(model, path[:-1]))
     if kind == "string_too_short" and not detail["input"]:
         return _blank("", _field_at(model, path))
+    if kind == "string_pattern_mismatch" and context["pattern"] in _PATTERNS:
+        # a password may stand in what was meant for an address
+        return f"{_PATTERNS[context['pattern']]}{'' if '@' in detail['input'] else seen}{about}"
     if kind == "missing":
         return f"is missing{about}"
     if kind == "string_type" and isinstance(detail["input"], bool | int | float):
@@ -100,31 +108,26 @@ def _blank(text: str, field: FieldInfo | None) -> str:
     return f"{what}: {mend}{_about(field)}"
 
 
-def blank_texts(config: BaseModel) -> Iterator[Problem]:
+def blank_texts(data: Mapping[str, object], model: type[BaseModel]) -> Iterator[Problem]:
     """Texts with nothing but spaces in them, which would be said, shown to a model or asked for as they are.
 
     Those whose description says what "empty" does may be empty, and no more than that.
     """
-    for path, text in _texts(config, ()):
-        field = _field_at(type(config), path)
+    for path, text in _texts(data, ()):
+        field = _field_at(model, path)
         if not text.strip() and (text or "empty:" not in _about(field)):
             yield Problem(path, _blank(text, field))
 
 
 def _texts(value: object, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    """Every text and secret below `value`."""
+    """Every text below `value`."""
     match value:
-        case BaseModel():
-            for name in type(value).model_fields:
-                yield from _texts(getattr(value, name), (*path, name))
         case dict():
-            for name, inner in value.items():
-                yield from _texts(inner, (*path, name))
-        case tuple():
+            for key, inner in value.items():
+                yield from _texts(inner, (*path, key))
+        case list():
             for index, inner in enumerate(value):
                 yield from _texts(inner, (*path, index))
-        case SecretStr():
-            yield path, value.get_secret_value()
         case str():
             yield path, value
 
@@ -147,7 +150,7 @@ def _suggestion(word: str, known: Collection[str]) -> str:
 def _shown(value: object) -> str:
     if isinstance(value, dict | list):
         return "a list" if isinstance(value, list) else "`key: value` lines"
-    if value is None:
+    if value is None or value == "":
         return "empty"
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return f"`{text}`" if len(text) <= 40 else f"`{text[:37]}...`"

@@ -5,7 +5,8 @@ And a recogniser's words on their way to a decision, which are text of any kind 
 
 import unicodedata
 
-from media_bridge.turn_end import EndWaits, end_wait_ms
+from media_bridge.turn_end import end_wait_ms
+from media_bridge.turn_end_waits import EndWaits
 from stasis_app.intents import is_farewell
 from stasis_app.interruption import is_meant
 from stasis_app.sentences import SentenceChunker
