@@ -2,15 +2,16 @@
 
 V := .venv/bin
 ARGS ?=
-REAL := $(wildcard tests/wire tests/models tests/asterisk)
+REAL := $(wildcard tests/wire tests/models tests/asterisk tests/cluster)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo check test test-vllm fuzz audit bench fetch clean
+.PHONY: help run demo check test test-ray test-vllm fuzz audit bench fetch clean
 
 help:
 	@echo 'make run      start everything: call sip:1000@127.0.0.1:5060 and talk (Ctrl-C stops it)'
 	@echo 'make demo     start everything, place a call with recorded questions, show what was said and how fast'
 	@echo 'make test     all tests, with a real Asterisk and real models'
+	@echo 'make test-ray   only the tests of a Ray cluster and of what deploy/ holds'
 	@echo 'make check    lint, types, import rules and the quick tests, in under a minute'
 	@echo 'make test-vllm    the language model worker with vLLM itself, on the CPU (downloads 900 MB, keeps 2.8 GB)'
 	@echo 'make fuzz     look for inputs that a parser fails on; ARGS="rtp --seconds 300" for one of tests/fuzz/targets'
@@ -43,6 +44,7 @@ check:
 
 test: check
 	$(V)/python -m tests.fuzz --seed 1
+	@scripts/ray.sh
 	$(V)/voicebot fetch --for-tests
 	$(V)/pytest $(REAL) $(ARGS) || { code=$$?; [ $$code -eq 1 ] || exit $$code; \
 		echo 'Once more, only what failed: these tests run in real time, and the machine may be shared.' \
@@ -52,6 +54,11 @@ test-vllm:
 	@scripts/setup.sh dev
 	@$(V)/python -m tests.vllm.prepare
 	$(V)/pytest tests/vllm $(ARGS)
+
+test-ray:
+	@scripts/ray.sh
+	@$(V)/voicebot fetch --for-tests
+	$(V)/pytest tests/cluster $(ARGS)
 
 fuzz:
 	@scripts/setup.sh dev

@@ -36,7 +36,7 @@ class Guard:
         self._answered = answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith(_PREFIX):
+        if scope["type"] != "http" or not _route(scope).startswith(_PREFIX):
             await self._app(scope, receive, send)
             return
         began = time.monotonic()
@@ -87,6 +87,12 @@ class Guard:
         await self._app(scope, count, unless_too_large)
         if size > self._max_body:
             await _answer(self._too_large_error(), receive, send)
+
+
+def _route(scope: Scope) -> str:
+    """The path below where the app is mounted: a proxy's prefix is no way around the key."""
+    path, mounted_at = str(scope["path"]), str(scope.get("root_path", "")).rstrip("/")
+    return path.removeprefix(mounted_at) if path.startswith(f"{mounted_at}/") else path
 
 
 async def _answer(error: RequestError, receive: Receive, send: Send) -> None:

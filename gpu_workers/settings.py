@@ -111,6 +111,9 @@ class TtsSettings(WorkerSettings):
     voice: str = Field(
         "joe", description="A known name, or a Piper .onnx file with its .onnx.json beside it."
     )
+    voices: tuple[str, ...] = Field(
+        (), description="More voices, written the same way; those of the profiles are added."
+    )
     queue_limit: int = Field(64, ge=1, description="More waiting requests than this are refused with 429.")
     parallel: int = Field(
         2, ge=1, le=64, description="Sentences made side by side, each with `threads` threads."

@@ -14,6 +14,7 @@ touch requirements/dev.txt
 lock requirements/dev.txt build stt tts-piper llm-cpu dev
 lock requirements/run.txt build stt tts-piper llm-cpu
 lock requirements/call.txt build
+lock requirements/ray.txt build stt tts-piper cluster
 lock_peer() { # a peer of the benchmarks, in an environment of its own
     uv pip compile "requirements/peers/$1.in" --universal --python-version 3.11 --generate-hashes --quiet \
         --no-header --no-annotate --no-emit-index-url --no-emit-find-links \

@@ -72,7 +72,9 @@ class Call:
         self._judges: list[asyncio.Task[None]] = []
         self._offer: Offer | None = None
         self._session: MediaSession | None = None
-        self._passages = Passages([profile.disclosure, *profile.must_play], profile.language)
+        self._passages = Passages(
+            [profile.disclosure, *profile.must_play], profile.language, profile.pronounced
+        )
         self._keys = Keys(
             self.post, profile.digits_pause_s, self._wanted_digits, self._passage_left_s, board.metrics
         )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from media_bridge.heard import Heard, HeardSentence
 from stasis_app.intents import words
+from stasis_app.pronunciations import NONE, Pronunciations
 from stasis_app.speakable import speakable
 
 _UNKNOWN_S = 0.1
@@ -14,9 +15,9 @@ _LEAST_WORDS = 3
 
 
 class Passages:
-    def __init__(self, texts: Sequence[str], language: str | None) -> None:
+    def __init__(self, texts: Sequence[str], language: str | None, pronounced: Pronunciations = NONE) -> None:
         # a ready phrase is heard as it is written, an answer as it is spoken
-        spellings = [spelling for text in texts for spelling in (text, speakable(text, language))]
+        spellings = [spelling for text in texts for spelling in (text, speakable(text, language, pronounced))]
         self._passages = [found for spelling in spellings if (found := words(spelling))]
 
     def left_s(self, heard: Heard) -> float:

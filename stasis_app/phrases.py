@@ -17,6 +17,7 @@ from stasis_app.speakable import speakable
 log = logging.getLogger(__name__)
 
 _RETRY_S = 2.0
+_NOBODY_WAITS_MS = 60_000
 
 
 class _Phrase(NamedTuple):
@@ -54,7 +55,7 @@ class PhraseBook:
         """Read or make every phrase of these profiles; tries again until the TTS worker has made the last one."""
         for profile in profiles:
             self._spoken |= {
-                phrase: speakable(phrase.text, profile.language) or phrase.text
+                phrase: speakable(phrase.text, profile.language, profile.pronounced) or phrase.text
                 for phrase in self._phrases(profile)
             }
         wanted = set(self._spoken)
@@ -91,7 +92,9 @@ class PhraseBook:
 
     async def _make(self, phrase: _Phrase) -> bytes:
         pcm = bytearray()
-        async with self._tts.speak(self._spoken[phrase], voice=phrase.voice, call_id="phrases") as speech:
+        async with self._tts.speak(
+            self._spoken[phrase], voice=phrase.voice, call_id="phrases", left_ms=_NOBODY_WAITS_MS
+        ) as speech:
             resampler = Resampler(speech.rate, phrase.rate)
             async for chunk in speech:
                 pcm += resampler.feed(chunk)
@@ -102,7 +105,8 @@ class PhraseBook:
             if not self._disk_complained:
                 self._disk_complained = True
                 log.warning(
-                    "ready phrases cannot be kept in %s (%s): they are made again at the next start",
+                    "ready phrases cannot be kept in %s (%s): they are made again at the next start;"
+                    " free some space or set workers.cache_dir",
                     self._directory,
                     error.strerror,
                 )
@@ -130,11 +134,15 @@ def _texts(profile: Profile) -> list[str]:
 
 
 def _read(path: Path) -> bytes:
-    """What cannot be read is made anew."""
+    """Whole samples; empty: it is not there, or cannot be read, and is made anew."""
     try:
-        return path.read_bytes()
-    except OSError:
+        pcm = path.read_bytes()
+    except FileNotFoundError:
         return b""
+    except OSError as error:
+        log.warning("a ready phrase cannot be read and is made anew: %s: %s", path, error.strerror or error)
+        return b""
+    return pcm if len(pcm) % 2 == 0 else b""
 
 
 def _write(path: Path, pcm: bytes) -> None:

@@ -1,14 +1,16 @@
 """What can be set about calls: how Asterisk is reached, how many calls are taken, and what the bot is."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from media_bridge.settings import MediaOverride
 from media_bridge.turn_end_expected import Expected
+from stasis_app.pronunciations import MOST_ENTRIES, Pronunciations, problem, pronunciations_of
 
 Port = Annotated[int, Field(ge=1, le=65535)]
+_MOST_TOLD: Final = 5
 
 
 class Settings(BaseModel):
@@ -96,6 +98,9 @@ class Profile(Settings):
     )
     language: str | None = Field(None, description="Spoken language; the STT worker's own if not given.")
     voice: str | None = Field(None, description="A voice of the TTS worker; its own if not given.")
+    pronunciations: dict[str, str] = Field(
+        {}, max_length=MOST_ENTRIES, description="Words that the voice gets wrong -> how they are said."
+    )
     media: MediaOverride = MediaOverride()
     phrases: Phrases = Phrases()
     no_input_s: float = Field(8.0, gt=0, description="Silence after which the bot asks, then says goodbye.")
@@ -112,6 +117,18 @@ class Profile(Settings):
     )
     temperature: float = Field(0.2, ge=0, le=2)
     max_tokens: int = Field(160, ge=8, le=4096, description="Most tokens of one answer.")
+
+    @field_validator("pronunciations")
+    @classmethod
+    def _can_be_said(cls, entries: dict[str, str]) -> dict[str, str]:
+        wrong = [f"`{word}` {what}" for word, spoken in entries.items() if (what := problem(word, spoken))]
+        if wrong:
+            raise ValueError("; ".join(wrong[:_MOST_TOLD]))
+        return entries
+
+    @property
+    def pronounced(self) -> Pronunciations:
+        return pronunciations_of(tuple(self.pronunciations.items()))
 
     @field_validator("expect")
     @classmethod

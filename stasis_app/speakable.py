@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from stasis_app import speakable_en
+from stasis_app.pronunciations import NONE, Pronunciations
 from stasis_app.speakable_locale import words_of
 
 _KEPT_SYMBOLS: Final = frozenset("°№℃℉™®©+=<>|~^`$€£¥₹₩₽¢×÷±≤≥≈→½")
@@ -39,6 +40,8 @@ _URL: Final = re.compile(
     r"|us)\b(?:/[^\s<>()\[\]\"']*)?",
     re.IGNORECASE,
 )
+_ADDRESS: Final = re.compile(f"(?:{_EMAIL.pattern})|(?:{_URL.pattern})", re.IGNORECASE)
+_SENTENCE_MARKS: Final = ".,;:!?"
 _LONGEST_PATH: Final = 30
 _MARKS: Final = {".": " dot ", "-": " dash ", "_": " underscore ", "+": " plus ", "/": " slash "}
 
@@ -75,8 +78,9 @@ class Speakable:
     `feed` returns "" for a chunk with nothing to say: code, a table's ruler, a lone emoji.
     """
 
-    def __init__(self, language: str | None = "en") -> None:
+    def __init__(self, language: str | None = "en", pronounced: Pronunciations = NONE) -> None:
         english = language is None or language.lower().startswith("en")
+        self._pronounced = pronounced
         self._in_words = speakable_en.in_words if english else words_of(language or "")
         self._in_code = False
         self._in_thought = False
@@ -89,11 +93,25 @@ class Speakable:
         text = _LINK.sub(r"\1", text)
         text = _LINK_TAIL.sub(" ", text)
         text = " ".join(line for line in map(_plain_line, text.split("\n")) if line)
-        text = _EMAIL.sub(_email_words, text)
-        text = _URL.sub(_url_words, text)
+        text = self._addresses_in_words(text)
         if self._in_words:
             text = self._in_words(text)
         return _tidy(unicodedata.normalize("NFKC", text))
+
+    def _addresses_in_words(self, text: str) -> str:
+        """Mail and web addresses as they are read out, and all words as the profile says them, each once."""
+        said, at = [], 0
+        for found in _ADDRESS.finditer(text):
+            address = found.group()
+            body = address.rstrip(_SENTENCE_MARKS)
+            own = self._pronounced.of(body)
+            in_words = _URL.sub(_url_words, _EMAIL.sub(_email_words, address))
+            said += [
+                self._pronounced.said(text[at : found.start()]),
+                self._pronounced.said(in_words) if own is None else own + address[len(body) :],
+            ]
+            at = found.end()
+        return "".join([*said, self._pronounced.said(text[at:])])
 
     def _without(self, marker: re.Pattern[str], text: str) -> str:
         """`text` outside of what `marker` opens and closes, which may have been opened by an earlier chunk."""
@@ -117,9 +135,9 @@ class Speakable:
             self._in_code = not self._in_code
 
 
-def speakable(text: str, language: str | None = "en") -> str:
+def speakable(text: str, language: str | None = "en", pronounced: Pronunciations = NONE) -> str:
     """One text that stands alone, e.g. a greeting of the profile."""
-    return Speakable(language).feed(text)
+    return Speakable(language, pronounced).feed(text)
 
 
 def _plain_line(line: str) -> str:
@@ -145,7 +163,7 @@ def _email_words(found: re.Match[str]) -> str:
 
 def _url_words(found: re.Match[str]) -> str:
     url = found.group()
-    body = url.rstrip(".,;:!?")
+    body = url.rstrip(_SENTENCE_MARKS)
     tail = url[len(body) :]
     body = re.sub(r"^(?:https?://)?(?:www\.)?", "", body, flags=re.IGNORECASE)
     host, _, path = re.split(r"[?#]", body, maxsplit=1)[0].partition("/")

@@ -56,7 +56,10 @@ class Voice:
     async def speak(self, sentence: str) -> None:
         """Raises WorkerError."""
         async with self._parts.tts.speak(
-            sentence, voice=self._parts.profile.voice, call_id=self._parts.call_id
+            sentence,
+            voice=self._parts.profile.voice,
+            call_id=self._parts.call_id,
+            left_ms=self._left_ms(),
         ) as speech:
             resampler = Resampler(speech.rate, self._parts.media.rate)
             async for chunk in speech:
@@ -67,6 +70,11 @@ class Voice:
             if self._began:
                 await self._put(resampler.feed(b"", last=True))
                 self._parts.media.end_sentence(self._turn.number)
+
+    def _left_ms(self) -> int:
+        """How long the caller still hears what was made before."""
+        left_s = self._turn.sound_until - asyncio.get_running_loop().time()
+        return max(0, round(left_s * 1000))
 
     async def play(self, text: str, pcm: bytes) -> None:
         await self._begin(text)

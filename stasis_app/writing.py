@@ -34,7 +34,7 @@ async def sentences(
     chunker = SentenceChunker(
         first_chars=FIRST_CHARS, first_max_chars=FIRST_MAX_CHARS, language=profile.language
     )
-    speakable = Speakable(profile.language)
+    speakable = Speakable(profile.language, profile.pronounced)
     cap = AnswerCap(profile.max_answer_chars, profile.max_answer_sentences, profile.max_answer_s)
     async with (
         parts.llm.stream(

@@ -15,6 +15,7 @@ from voicebot.config import Config, cache_dir
 from voicebot.errors import PartError, VoicebotError
 from voicebot.programs import fetch_sipp, find_or_fetch
 from voicebot.supervise import Say
+from voicebot.worker import voiced
 
 TEST_MODELS = ("whisper-tiny.en", "smollm2-135m")
 
@@ -53,7 +54,7 @@ def _jobs(config: Config, say: Say, for_tests: bool) -> Mapping[str, Job]:
     models += [workers.stt.turn_model] if workers.stt.start and workers.stt.turn_model else []
     # vLLM loads what it runs by itself
     models += [workers.llm.model] if workers.llm.start and engine_of(workers.llm) == "llama" else []
-    models += [workers.tts.voice] if workers.tts.start else []
+    models += [workers.tts.voice, *voiced(config).voices] if workers.tts.start else []
     jobs: dict[str, Job] = {}
     if asterisk.start or for_tests:
         jobs["Asterisk"] = partial(find_or_fetch, cache, say, asterisk.binary)

@@ -5,7 +5,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpu_workers.settings import LlmSettings, TalkMessage, WorkerSettings
+from gpu_workers.settings import LlmSettings, TalkMessage, TtsSettings, WorkerSettings
+from gpu_workers.tts.voices import voice_name
 from stasis_app.history import History
 from voicebot import logs
 from voicebot.config import Config, cache_dir, worker_parts
@@ -40,8 +41,17 @@ def run_worker(kind: str, config: Config, plan_file: Path | None = None) -> int:
         case _:
             from gpu_workers.tts import serve as serve_tts
 
-            serve_tts(config.workers.tts, cache_dir(config))
+            serve_tts(voiced(config), cache_dir(config))
     return 0
+
+
+def voiced(config: Config) -> TtsSettings:
+    """The voice worker's settings, with the voices that the profiles ask for."""
+    tts = config.workers.tts
+    wanted = (profile.voice for profile in config.profiles.values() if profile.voice)
+    named = {voice_name(voice) for voice in (tts.voice, *tts.voices)}
+    added = [voice for voice in dict.fromkeys(wanted) if voice_name(voice) not in named | {"default"}]
+    return tts.model_copy(update={"voices": (*tts.voices, *added)})
 
 
 def warmed(config: Config) -> LlmSettings:

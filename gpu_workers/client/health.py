@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from gpu_workers.client.answer import AnswerError, json_object
 
 _MAX_BYTES: Final = 16 * 1024
+_NO_SUCH_PAGE: Final = 404
 _NO_HEALTH: Final = frozenset({401, 403, 404, 405})
 
 
@@ -32,13 +33,20 @@ class Health:
 async def health(
     session: aiohttp.ClientSession, base_url: str, *, api_key: SecretStr | None = None, timeout_s: float = 1.0
 ) -> Health:
-    """Asks `GET /health`. Never raises for a worker that is down: that is an answer too."""
-    url = base_url.rstrip("/").removesuffix("/v1") + "/health"
+    """Asks `GET /health`, or `/v1/models` of a server that has no such page, as Ray Serve's of vLLM and OpenAI's own.
+
+    Never raises for a worker that is down: that is an answer too.
+    """
+    base = base_url.rstrip("/").removesuffix("/v1")
     headers = {"Authorization": f"Bearer {api_key.get_secret_value()}"} if api_key else {}
     timeout = aiohttp.ClientTimeout(total=timeout_s)
     try:
-        async with session.get(url, headers=headers, timeout=timeout, allow_redirects=False) as answer:
-            return health_of(answer.status, await answer.content.read(_MAX_BYTES))
+        for url in (f"{base}/health", f"{base}/v1/models"):
+            async with session.get(url, headers=headers, timeout=timeout, allow_redirects=False) as answer:
+                found = health_of(answer.status, await answer.content.read(_MAX_BYTES))
+                if answer.status != _NO_SUCH_PAGE:
+                    break
+        return found
     except TimeoutError:
         return Health(False, detail="no answer in time")
     except aiohttp.ClientConnectorError as error:

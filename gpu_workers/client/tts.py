@@ -15,6 +15,7 @@ from gpu_workers.client.pcm import PcmError, PcmStream
 
 _PATH: Final = "/v1/audio/speech"
 _OPENAI_RATE: Final = 24000
+_MOST_LEFT_MS: Final = 600_000
 
 
 class TtsClient:
@@ -47,15 +48,18 @@ class TtsClient:
         await self._link.__aexit__(kind, error, trace)
 
     @asynccontextmanager
-    async def speak(self, text: str, *, voice: str | None, call_id: str) -> AsyncIterator["Speech"]:
+    async def speak(
+        self, text: str, *, voice: str | None, call_id: str, left_ms: int = 0
+    ) -> AsyncIterator["Speech"]:
         """The sound of `text`; entering waits for its first sample, leaving closes the connection.
 
+        `left_ms`: how long the listener still has something to hear; who runs dry first is served first.
         Raises WorkerError on entering and while iterating.
         """
         named = {"model": self._model, "voice": voice}
         asked = {"input": text, "response_format": "pcm", "stream_format": "audio"}
         asked |= {name: value for name, value in named.items() if value is not None}
-        headers = {"X-Call-Id": call_id}
+        headers = {"X-Call-Id": call_id, "X-Deadline-Ms": str(min(max(left_ms, 0), _MOST_LEFT_MS))}
         async with (
             self._link.exchange(_PATH, body=lambda: {"json": asked}, headers=headers) as exchange,
             aclosing(exchange.chunks()) as chunks,

@@ -62,7 +62,7 @@ def _own_model(name: str) -> ModelFiles:
     if not path.exists():
         known = ", ".join(sorted(MODELS))
         raise ModelError(f"model {name!r} is neither a known name ({known}) nor a file or folder that exists")
-    return ModelFiles(path.name, path.resolve())
+    return ModelFiles(path.name, path.absolute())
 
 
 def _files(model: Model, folder: Path) -> ModelFiles:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fastapi import FastAPI
 from prometheus_client import Histogram
 
 from gpu_workers.errors import ModelError
@@ -113,6 +114,12 @@ class _Service:
 
 def run(settings: SttSettings, cache_dir: Path) -> None:
     """Serves until SIGTERM. Raises ModelError."""
+    app, status = app_of(settings, cache_dir)
+    run_app(app, settings, status)
+
+
+def app_of(settings: SttSettings, cache_dir: Path) -> tuple[FastAPI, Status]:
+    """The ASGI app, which loads its model when it is started, and what it tells of itself."""
     service = _Service(settings, cache_dir)
     app = create_app(
         service.status,
@@ -122,4 +129,4 @@ def run(settings: SttSettings, cache_dir: Path) -> None:
         settings.api_key,
         MAX_BODY,
     )
-    run_app(app, settings, service.status)
+    return app, service.status

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Annotated, Final, Literal
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Header, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -19,7 +19,6 @@ _MAX_INPUT: Final = 4096
 _MAX_MODEL: Final = 1000
 _HOSTED: Final = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts")
 _UNKNOWN_LENGTH: Final = 0xFFFFFFFF
-_ANY_VOICE: Final = frozenset({"", "default"})
 
 
 class SpeechRequest(BaseModel):
@@ -43,16 +42,19 @@ def routes(speaker: Speaker) -> APIRouter:
         response_class=StreamingResponse,
         responses={200: {"content": {"audio/wav": {}, "audio/pcm": {}}, "description": "The sound"}},
     )
-    async def speech(request: Request, asked: SpeechRequest) -> StreamingResponse:
-        """Mono 16-bit sound, sent while it is made, a sentence at a time."""
-        voice = speaker.voice
-        check_model(asked.model, voice.name, _HOSTED)
-        if asked.voice is not None and asked.voice not in _ANY_VOICE | {voice.name}:
-            raise RequestError(
-                400, f"unknown voice {asked.voice[:60]!r}: this worker has {voice.name!r}", code="unknown_voice",
-                param="voice",
-            )  # fmt: skip
-        chunks = speaker.speak(asked.input, asked.speed) if _is_speakable(asked.input) else None
+    async def speech(
+        request: Request,
+        asked: SpeechRequest,
+        x_deadline_ms: Annotated[
+            int, Header(ge=0, le=600_000, description="How long the listener still has something to hear")
+        ] = 0,
+    ) -> StreamingResponse:
+        """Mono 16-bit sound, sent while it is made, a sentence at a time; who runs dry first is served first."""
+        voices = speaker.voices
+        voice = voices.named(asked.voice)
+        check_model(asked.model, voice.name, (*_HOSTED, *voices.names))
+        speakable = _is_speakable(asked.input)
+        chunks = speaker.speak(voice, asked.input, asked.speed, x_deadline_ms / 1000) if speakable else None
         first = await while_connected(request, _first(chunks)) if chunks else b""
         if not chunks or not first:
             raise RequestError(400, "the input holds nothing to say", code="nothing_to_say", param="input")

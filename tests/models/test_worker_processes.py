@@ -10,6 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from gpu_workers.client import LlmClient, Message, SttClient, TtsClient, WorkerError, health
+from gpu_workers.models import fetch
 from tests.models.conftest import StartWorker
 
 CLIP = Path(__file__).parents[1] / "data" / "speech" / "price01.wav"
@@ -43,6 +44,41 @@ async def test_tts_speaks(start_worker: StartWorker) -> None:
             sound = b"".join([piece async for piece in speech])
         assert speech.rate == 22050
         assert 1.0 < len(sound) / 2 / speech.rate < 5.0
+        assert await worker.stop() == 0
+
+
+async def test_tts_has_several_voices_and_serves_who_runs_dry_first(
+    start_worker: StartWorker, cache_dir: Path, tmp_path: Path
+) -> None:
+    """The second voice is the first one's file with another rate of speech: the same weights, told apart by length."""
+    weights = fetch("joe", cache_dir, print).path
+    (tmp_path / "slow.onnx").symlink_to(weights)
+    told = json.loads(weights.with_name(weights.name + ".json").read_text())
+    told["inference"]["length_scale"] = 2.0
+    (tmp_path / "slow.onnx.json").write_text(json.dumps(told))
+    ended: list[str] = []
+    lengths: dict[str | None, int] = {}
+
+    async def listen(tts: TtsClient, name: str, voice: str | None, left_ms: int) -> None:
+        text = "We are open from nine to six, and on Saturday until two."
+        async with tts.speak(text, voice=voice, call_id=name, left_ms=left_ms) as speech:
+            lengths[voice] = len(b"".join([piece async for piece in speech]))
+        ended.append(name)
+
+    settings = {"voices": [str(tmp_path / "slow.onnx")], "parallel": 1}
+    async with start_worker("tts", **settings) as worker, TtsClient(worker.url) as tts:
+        await listen(tts, "joe", "joe", 0)
+        await listen(tts, "slow", "slow", 0)
+        assert 1.5 < lengths["slow"] / lengths["joe"] < 2.5
+        with pytest.raises(WorkerError, match="unknown voice 'alloy': this worker has 'joe', 'slow'"):
+            await listen(tts, "alloy", "alloy", 0)
+        ended.clear()
+        async with asyncio.TaskGroup() as group:
+            # the first takes the only thread; those behind it came in the wrong order
+            for number, left_ms in enumerate((0, 60_000, 30_000, 0)):
+                group.create_task(listen(tts, str(number), "slow", left_ms))
+                await asyncio.sleep(0.02)
+        assert ended == ["0", "3", "2", "1"]
         assert await worker.stop() == 0
 
 

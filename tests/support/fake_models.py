@@ -45,12 +45,15 @@ class FakeRecogniser:
 
 
 class FakeVoice:
-    """One tenth of a second of tone a sentence; `made` counts them. It begins one when the test allows it."""
+    """One tenth of a second of tone a sentence; `made` counts them, `said` says of which texts. It begins one when
+    the test allows it.
+    """
 
-    name = "fake"
     rate = VOICE_RATE
 
-    def __init__(self, allowed: int = 1000) -> None:
+    def __init__(self, allowed: int = 1000, name: str = "fake") -> None:
+        self.name = name
+        self.said: list[str] = []
         self.made = 0
         self.may_begin = threading.Semaphore(allowed)
         self.error: Exception | None = None
@@ -62,6 +65,7 @@ class FakeVoice:
             if self.error:
                 raise self.error
             self.made += 1
+            self.said.append(text)
             yield sentence(speed)
 
 

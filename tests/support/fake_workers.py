@@ -253,6 +253,7 @@ class Spoken:
     call_id: str
     hz: int
     seconds: float
+    left_ms: int | None = None
 
 
 @dataclass
@@ -280,6 +281,7 @@ class FakeTts(FakeWorker):
             call_id=request.headers.get("X-Call-Id", ""),
             hz=500 + 100 * (len(self.spoken) % 15),
             seconds=len(body["input"]) * self.seconds_per_char,
+            left_ms=int(left) if (left := request.headers.get("X-Deadline-Ms")) else None,
         )
         self.spoken.append(spoken)
         headers = {"Content-Type": "audio/pcm", "X-Sample-Rate": str(self.rate)}

@@ -12,7 +12,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from socket import SOCK_STREAM
@@ -214,21 +214,24 @@ async def talk(
     *,
     calls: CallSettings | None = None,
     prepare: Callable[[FakeWorkers], None] = lambda _: None,
+    workers: FakeWorkers | None = None,
     more_workers: Mapping[str, Sequence[str]] | None = None,
+    folder: Path | None = None,
 ) -> AsyncIterator[Scene]:
     """One call, from the caller's first packet on. `prepare`: what the workers are to say, before the call begins.
 
-    `more_workers`: addresses of further ones, by kind.
+    With `workers` of the test's own, which may be dead, it begins as soon as callers are let in; `more_workers`:
+    addresses of further ones, by kind; `folder` keeps what the call process keeps on disk.
     """
     async with (
-        fake_workers() as workers,
+        fake_workers() if workers is None else nullcontext(workers) as theirs,
         FakeAri() as ari,
         aiohttp.ClientSession() as http,
         asyncio.TaskGroup() as group,
     ):
-        prepare(workers)
-        with tempfile.TemporaryDirectory(prefix="talk-") as folder:
-            setup = _setup(ari, workers, profile, calls, Path(folder), more_workers or {})
+        prepare(theirs)
+        with nullcontext(folder) if folder else tempfile.TemporaryDirectory(prefix="talk-") as kept:
+            setup = _setup(ari, theirs, profile, calls, Path(kept), more_workers or {})
             transport, line = await asyncio.get_running_loop().create_datagram_endpoint(
                 PhoneLine, local_addr=("127.0.0.1", 0)
             )
@@ -236,8 +239,8 @@ async def talk(
             stop = asyncio.Event()
             bot = group.create_task(run(setup, stop))
             assert setup.transcript
-            scene = Scene(workers, ari, line, setup.transcript, f"http://127.0.0.1:{setup.web.port}", http)
-            await _until_ready(scene)
+            scene = Scene(theirs, ari, line, setup.transcript, f"http://127.0.0.1:{setup.web.port}", http)
+            await _until_ready(scene, set() if workers is None else {"stt", "llm", "tts"})
             ari.caller(CALLER)
             await scene.until(lambda: _bots_address(ari))
             speaking = group.create_task(line.run(_bots_address(ari)))
@@ -275,11 +278,12 @@ def _setup(
     )
 
 
-async def _until_ready(scene: Scene) -> None:
+async def _until_ready(scene: Scene, without: set[str]) -> None:
     for _ in range(200):
         try:
             async with scene.http.get(f"{scene.web}/ready") as answer:
-                if answer.status == 200:
+                parts = (await answer.json())["parts"]
+                if all(why == "ready" for name, why in parts.items() if name not in without):
                     return
         except aiohttp.ClientConnectorError:
             pass

@@ -23,6 +23,7 @@ from gpu_workers.stt.line import Priority
 from gpu_workers.stt.scheduler import Scheduler, Transcript, Utterance
 from gpu_workers.tts import api as tts_api
 from gpu_workers.tts.speaker import Speaker
+from gpu_workers.tts.voices import Voices
 from tests.support.fake_models import FakeRecogniser, FakeVoice
 
 KEY = SecretStr("s3cret-key")
@@ -98,7 +99,7 @@ async def a_worker(
     @asynccontextmanager
     async def living() -> AsyncIterator[None]:
         await loaded.wait()
-        async with scheduler.running(model, 1), speaker.running(voice, 1):
+        async with scheduler.running(model, 1), speaker.running(Voices([voice, FakeVoice(name="other")]), 1):
             yield
 
     app = create_app(status, Metrics(status), router, living, KEY, max_body)

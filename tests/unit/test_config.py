@@ -61,7 +61,7 @@ def _paths(data: dict[str, object], above: str = "") -> list[str]:
     found = []
     for key, value in data.items():
         here = f"{above}.{key}" if above else key
-        found += _paths(value, here) if isinstance(value, dict) else [here]
+        found += _paths(value, here) if isinstance(value, dict) and value else [here]
     return found
 
 
@@ -429,10 +429,38 @@ class TestKeysThatMustAgree:
                 "workers.llm.memory_share: is for vLLM, and this model runs on llama",
             ),
             ("calls: {max_call_s: 3600}", "calls.max_call_s: must be less than 3600, when the dialplan"),
+            (
+                "profiles: {default: {prompt: x, voice: alloy}}",
+                "profiles.default.voice: is `alloy`, which is neither a file nor one of: joe",
+            ),
+            (
+                "workers: {tts: {voices: [joe, anna]}}",
+                "workers.tts.voices: is `anna`, which is neither a file nor one of: joe",
+            ),
+            (
+                "profiles: {default: {prompt: x, pronunciations: {SQL: ''}}}",
+                "profiles.default.pronunciations: `SQL` has no spoken form: write how it is said",
+            ),
         ],
     )
     def test_a_contradiction(self, text: str, message: str) -> None:
         assert message in only_problem(text)
+
+    def test_a_spoken_form_that_yaml_reads_otherwise_is_told(self) -> None:
+        text = "profiles: {default: {prompt: x, pronunciations: {nein: no}}}"
+        assert (
+            "profiles.default.pronunciations.nein: needs text, is `false`: put it in quotes"
+            in only_problem(text)
+        )
+        read = config("profiles: {default: {prompt: x, pronunciations: {no: number, 24/7: day and night}}}")
+        assert read.profiles["default"].pronunciations == {"no": "number", "24/7": "day and night"}
+
+    def test_voices_by_name_and_by_path(self) -> None:
+        config("profiles: {default: {prompt: x, voice: voices/anna.onnx}, b: {prompt: x, voice: joe}}")
+        config("workers: {tts: {voices: [v/anna.onnx]}}\nprofiles: {default: {prompt: x, voice: anna}}")
+        config(
+            "workers: {tts: {start: false, url: 'http://a:1'}}\nprofiles: {default: {prompt: x, voice: alloy}}"
+        )
 
     def test_a_password_in_an_address_is_refused_and_not_shown(self) -> None:
         found = only_problem("ari: {url: 'http://me:hunter2@127.0.0.1:8088'}")

@@ -273,6 +273,14 @@ def test_a_second_process_waits_for_the_first(
     assert (tmp_path / "models" / "tiny" / "model.bin").read_bytes() == WEIGHTS
 
 
+def test_a_link_is_taken_as_a_link_its_neighbours_are_not_those_of_its_target(tmp_path: Path) -> None:
+    """A hub's own cache keeps links with names to files that have none."""
+    (tmp_path / "blob").write_bytes(b"weights")
+    link = tmp_path / "voice.onnx"
+    link.symlink_to("blob")
+    assert fetch(str(link), tmp_path, print).path == link
+
+
 def test_a_path_of_the_users_own_is_taken_as_it_is(tmp_path: Path) -> None:
     own = tmp_path / "my.gguf"
     own.write_bytes(b"GGUF")

@@ -2,7 +2,7 @@
 
 from gpu_workers.settings import SttSettings
 from voicebot.config import Config, parse
-from voicebot.worker import environment, warmed
+from voicebot.worker import environment, voiced, warmed
 
 
 def test_its_libraries_use_its_share_of_the_cores() -> None:
@@ -17,3 +17,14 @@ def test_what_the_talks_of_all_profiles_begin_with_is_read_ahead() -> None:
     assert (talk[-1].role, talk[-1].content) == ("assistant", profile.greeting)
     own = parse("workers: {llm: {warm_talks: [[{role: system, content: a}]]}}", "x", {})
     assert [[message.content for message in talk] for talk in warmed(own).warm_talks] == [["a"]]
+
+
+def test_the_voice_worker_has_the_voices_of_the_profiles_each_once() -> None:
+    config = parse(
+        "workers: {tts: {voices: [v/anna.onnx]}}\n"
+        "profiles:\n  default: {prompt: x, voice: anna}\n  b: {prompt: x, voice: v/ben.onnx}\n"
+        "  c: {prompt: x, voice: joe}\n  d: {prompt: x}\n  e: {prompt: x, voice: v/ben.onnx}\n",
+        "test.yaml",
+        {},
+    )
+    assert voiced(config).voices == ("v/anna.onnx", "v/ben.onnx")

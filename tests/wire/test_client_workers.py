@@ -292,6 +292,23 @@ class TestFaults:
                 await _heard(stt)
         assert (one.finished, two.finished) == (3, 3)
 
+    async def test_a_server_without_that_page_is_asked_for_its_models(self) -> None:
+        """Ray Serve's of vLLM, and OpenAI's own."""
+        asked: list[str] = []
+
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            path = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
+            asked.append(path)
+            status = b"200 OK" if path == "/llm/v1/models" else b"404 Not Found"
+            writer.write(b"HTTP/1.1 " + status + b"\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+            writer.close()
+            await writer.wait_closed()
+
+        async with raw_server(answer) as url, worker_session() as session:
+            assert (await health(session, f"{url}/llm")).ready
+            assert asked == ["/llm/health", "/llm/v1/models"]
+            assert (await health(session, f"{url}/nothing")).detail == "status 404"
+
     async def test_nobody_listens(self) -> None:
         url = _free_url()
         async with LlmClient(url) as llm:

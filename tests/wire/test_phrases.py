@@ -20,6 +20,10 @@ def book(tts: TtsClient, folder: Path) -> PhraseBook:
     return PhraseBook(tts, folder, "fake", lambda _: 8000)
 
 
+def kept_in(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.pcm"))
+
+
 async def test_a_phrase_the_worker_refuses_keeps_only_its_own_profile_from_calls(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -53,6 +57,30 @@ async def test_a_phrase_is_found_as_it_is_written_and_made_as_it_is_spoken(tmp_p
     assert {"A plan costs 19 dollars. Call 5 5 5, 0 1 4 2.", "Recorded."} <= spoken
     assert book.get(profile.greeting, None, 8000)
     assert book.knows(profile)
+
+
+async def test_a_file_of_half_a_sample_is_made_anew(tmp_path: Path) -> None:
+    async with fake_workers() as fakes, TtsClient(fakes.tts_url) as tts:
+        await book(tts, tmp_path).learn([SECOND])
+        (kept,) = kept_in(tmp_path)
+        whole = kept.read_bytes()
+        kept.write_bytes(whole[:-1])
+        again = book(tts, tmp_path)
+        await again.learn([SECOND])
+    assert len(fakes.tts.spoken) == 2
+    assert again.get("Good day.", None, 8000)
+    assert len(kept.read_bytes()) == len(whole)
+
+
+async def test_another_pronunciation_is_made_anew_and_nobody_waits_for_a_phrase(tmp_path: Path) -> None:
+    async with fake_workers() as fakes, TtsClient(fakes.tts_url) as tts:
+        await book(tts, tmp_path).learn([SECOND])
+        said = SECOND.model_copy(update={"pronunciations": {"good": "gude"}})
+        later = book(tts, tmp_path)
+        await later.learn([said])
+        assert [one.text for one in fakes.tts.spoken] == ["Good day.", "gude day."]
+        assert {one.left_ms for one in fakes.tts.spoken} == {60_000}
+    assert later.get("Good day.", None, 8000)
 
 
 async def test_a_disk_that_keeps_nothing_keeps_nobody_from_calls(

@@ -29,6 +29,7 @@ from gpu_workers.stt.line import Priority
 from gpu_workers.stt.scheduler import Scheduler, Transcript, Utterance
 from gpu_workers.tts import api as tts_api
 from gpu_workers.tts.speaker import Speaker
+from gpu_workers.tts.voices import Voices
 from tests.support.fake_models import FakeVoice
 
 EXAMPLES = 80
@@ -98,7 +99,7 @@ def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
 
     @asynccontextmanager
     async def living() -> AsyncIterator[None]:
-        async with scheduler.running(Echo(), 1), speaker.running(FakeVoice(1 << 30), 1):
+        async with scheduler.running(Echo(), 1), speaker.running(Voices([FakeVoice(1 << 30)]), 1):
             yield
 
     app = create_app(status, Metrics(status), routers[request.param], living, None, 1 << 20)

@@ -9,11 +9,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+import aiohttp
 import pytest
 from fastapi import APIRouter, FastAPI
 
 from gpu_workers.client import SttClient, TtsClient, health
 from gpu_workers.errors import ModelError
+from gpu_workers.guard import Guard
 from gpu_workers.serving import create_app, run_app
 from gpu_workers.settings import SttSettings
 from gpu_workers.status import Metrics, Phase, Status
@@ -68,6 +70,25 @@ async def test_the_key_is_asked_for(worker: Worker, headers: dict[str, str]) -> 
     assert (error["type"], error["code"]) == ("authentication_error", "invalid_api_key")
     async with worker.http.get(f"{worker.url}/metrics") as answer:
         assert 'voicebot_stt_requests_total{status="401"} 1.0' in await answer.text()
+
+
+@pytest.mark.parametrize("root_path", ["", "/stt", "/stt/"])
+async def test_the_key_is_asked_for_behind_a_proxys_prefix(root_path: str) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        raise AssertionError("it got through")
+
+    statuses: list[int] = []
+
+    async def send(message: Any) -> None:
+        statuses.append(message.get("status"))
+
+    async def nothing_comes() -> Any:
+        return {"type": "http.disconnect"}
+
+    guard = Guard(app, refusal=lambda: None, api_key=KEY, max_body=10, answered=lambda *_: None)
+    path = root_path.rstrip("/") + "/v1/audio/transcriptions"
+    await guard({"type": "http", "path": path, "root_path": root_path, "headers": []}, nothing_comes, send)
+    assert statuses[0] == 401
 
 
 async def test_a_transcript_in_each_form(worker: Worker) -> None:
@@ -220,6 +241,38 @@ async def test_junk_json_and_a_wrong_method_are_told_in_the_same_shape(worker: W
     async with worker.http.delete(url, headers=BEARER) as answer:
         assert (answer.status, answer.headers["Allow"]) == (405, "POST")
         assert (await answer.json())["error"]["code"] == "http_error"
+
+
+async def test_a_voice_is_chosen_by_name_and_an_unknown_one_is_told_which_there_are(worker: Worker) -> None:
+    for named in (None, "", "default", "fake", "other", "/opt/voices/other.onnx"):
+        status, _, _ = await worker.speech(input="One", response_format="pcm", voice=named)
+        assert status == 200
+    assert worker.voice.made == 4
+    _, body, _ = await worker.speech(input="One", voice="/etc/passwd")
+    assert "unknown voice '/etc/passwd': this worker has 'fake', 'other'" in body.decode()
+
+
+async def test_the_listener_who_runs_dry_first_is_served_first(worker: Worker) -> None:
+    while worker.voice.may_begin.acquire(blocking=False):
+        pass
+    url, left = (
+        f"{worker.url}/v1/audio/speech",
+        {"first": 0, "talks": 9000, "hears nothing": 0, "nearly": 300},
+    )
+    async with asyncio.TaskGroup() as group:
+        for number, (text, left_ms) in enumerate(left.items()):
+            asked = {"input": text, "response_format": "pcm"}
+            headers = {**BEARER, "X-Deadline-Ms": str(left_ms)}
+            group.create_task(_read(worker.http.post(url, json=asked, headers=headers)))
+            await eventually(lambda number=number: worker.speaker.waiting == number)  # type: ignore[misc]
+        worker.voice.may_begin.release(10)
+    assert worker.voice.said == ["first", "hears nothing", "nearly", "talks"]
+
+
+async def _read(answer: AbstractAsyncContextManager[aiohttp.ClientResponse]) -> None:
+    async with answer as opened:
+        assert opened.status == 200
+        await opened.read()
 
 
 async def test_a_voice_that_fails_is_500_and_serves_the_next(worker: Worker) -> None:

@@ -7,10 +7,11 @@ from typing import Final
 from gpu_workers.llm import engine_of
 from gpu_workers.models import MODELS
 from gpu_workers.settings import LlmSettings, SttSettings, TtsSettings, WorkerSettings
+from gpu_workers.tts.voices import voice_name
 from voicebot.config.checks import worker_parts
 from voicebot.config.media_addresses import Finding, finding
 from voicebot.config.model import Config
-from voicebot.config.source import Problem
+from voicebot.config.source import KeyPath, Problem
 
 _FOR_VLLM: Final = (
     "quantization",
@@ -28,13 +29,20 @@ def unknown_models(config: Config) -> Iterator[Finding]:
     """Each model that is neither known by name nor written like a file; vLLM knows hub names that we do not."""
     for name, worker in worker_parts(config).items():
         for key, kind, model in _wanted(worker) if worker.start else ():
-            known = sorted(one.name for one in MODELS.values() if one.kind == kind)
-            if model not in known and not re.search(r"[/\\.]", model):
-                path = ("workers", name, key)
-                yield (
-                    Problem(path, f"is `{model}`, which is neither a file nor one of: {', '.join(known)}"),
-                    (path,),
-                )
+            yield from _unknown(("workers", name, key), kind, model)
+    for name, profile in config.profiles.items() if config.workers.tts.start else ():
+        named = (*config.workers.tts.voices, config.workers.tts.voice, "default")
+        if profile.voice and profile.voice not in map(voice_name, named):
+            yield from _unknown(("profiles", name, "voice"), "piper", profile.voice)
+
+
+def _unknown(path: KeyPath, kind: str, model: str) -> Iterator[Finding]:
+    known = sorted(one.name for one in MODELS.values() if one.kind == kind)
+    if model not in known and not re.search(r"[/\\.]", model):
+        yield (
+            Problem(path, f"is `{model}`, which is neither a file nor one of: {', '.join(known)}"),
+            (path,),
+        )
 
 
 def for_the_other_engine(config: Config) -> Iterator[Finding]:
@@ -58,6 +66,6 @@ def _wanted(worker: WorkerSettings) -> list[tuple[str, str, str]]:
             ]
         case LlmSettings(model=model) if engine_of(worker) == "llama":
             return [("model", "gguf", model)]
-        case TtsSettings(voice=voice):
-            return [("voice", "piper", voice)]
+        case TtsSettings(voice=voice, voices=voices):
+            return [("voice", "piper", voice), *(("voices", "piper", one) for one in voices)]
     return []

@@ -1,0 +1,113 @@
+"""Kubernetes' own schemas, as a package of the package index carries them; fetched once, checked by hash.
+
+Only one file is taken out of the package, none of its code runs. The schema of a RayService is written down here: its
+own is in no package of an index. It names every key of version 1.7.0 that deploy/ uses or may use, and the pods in it
+are checked by Kubernetes' own schema. The whole of deploy/ was checked against the original once
+(docs/decisions/0012-many-machines.md).
+"""
+
+import hashlib
+import json
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+from gpu_workers.models.catalogue import IndexSource, WheelPart
+from gpu_workers.models.index import download
+from gpu_workers.models.progress import Progress
+
+_MEMBER: Final = "kubernetes_validate/kubernetes-json-schema/v1.34.0-local-strict/_definitions.json"
+_SHA256: Final = "81c8c580f3ddb1580b342d91b9771089a38fa33ef86ee923b9b604716b2ba552"
+_SOURCE: Final = IndexSource(
+    (WheelPart("kubernetes-validate==1.37.0", _MEMBER, "definitions.json"),), download_size=22_560_767
+)
+_NAMES: Final = {
+    "Namespace": "io.k8s.api.core.v1.Namespace",
+    "ConfigMap": "io.k8s.api.core.v1.ConfigMap",
+    "Service": "io.k8s.api.core.v1.Service",
+    "StatefulSet": "io.k8s.api.apps.v1.StatefulSet",
+    "PodDisruptionBudget": "io.k8s.api.policy.v1.PodDisruptionBudget",
+    "NetworkPolicy": "io.k8s.api.networking.v1.NetworkPolicy",
+}
+
+
+def definitions(cache: Path) -> dict[str, Any]:
+    """The strict definitions of Kubernetes 1.34. Raises ModelError when they cannot be had."""
+    kept = cache / "schemas" / f"kubernetes-1.34-{_SHA256[:12]}.json"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
+            new = Path(folder) / "new"
+            new.mkdir()
+            download(_SOURCE, new, Path(folder), Progress("schemas", _SOURCE.download_size, print))
+            (new / "definitions.json").replace(kept)
+    content = kept.read_bytes()
+    assert hashlib.sha256(content).hexdigest() == _SHA256, f"{kept} is not what it should be: remove it"
+    read: dict[str, Any] = json.loads(content)["$defs"]
+    return read
+
+
+def schema_of(kind: str, kubernetes: dict[str, Any]) -> dict[str, Any]:
+    """The JSON schema of one kind, with all it refers to."""
+    known = {name: _local(definition) for name, definition in kubernetes.items()}
+    if kind == "RayService":
+        return {**_RAY_SERVICE, "$defs": known}
+    return {"$ref": f"#/$defs/{_NAMES[kind]}", "$defs": known}
+
+
+def _local(part: Any) -> Any:
+    if isinstance(part, dict):
+        return {
+            key: f"#{value.partition('#')[2]}" if key == "$ref" and isinstance(value, str) else _local(value)
+            for key, value in part.items()
+        }
+    return [_local(one) for one in part] if isinstance(part, list) else part
+
+
+def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": list(required),
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+_TEXT: Final = {"type": "string"}
+_COUNT: Final = {"type": "integer", "minimum": 0}
+_YES_NO: Final = {"type": "boolean"}
+_TEXTS: Final = {"type": "object", "additionalProperties": _TEXT}
+_POD: Final = {"$ref": "#/$defs/io.k8s.api.core.v1.PodTemplateSpec"}
+_RAY_SERVICE: Final = _object(
+    ("apiVersion", "kind", "metadata", "spec"),
+    apiVersion={"const": "ray.io/v1"},
+    kind={"const": "RayService"},
+    metadata={"$ref": "#/$defs/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+    spec=_object(
+        ("rayClusterConfig",),
+        serveConfigV2=_TEXT,
+        upgradeStrategy=_object(type={"enum": ["NewCluster", "None"]}),
+        serviceUnhealthySecondThreshold=_COUNT,
+        deploymentUnhealthySecondThreshold=_COUNT,
+        suspend=_YES_NO,
+        rayClusterConfig=_object(
+            ("headGroupSpec",),
+            rayVersion=_TEXT,
+            enableInTreeAutoscaling=_YES_NO,
+            headGroupSpec=_object(("template",), rayStartParams=_TEXTS, serviceType=_TEXT, template=_POD),
+            workerGroupSpecs={
+                "type": "array",
+                "items": _object(
+                    ("groupName", "minReplicas", "maxReplicas", "template"),
+                    groupName=_TEXT,
+                    replicas=_COUNT,
+                    minReplicas=_COUNT,
+                    maxReplicas=_COUNT,
+                    idleTimeoutSeconds=_COUNT,
+                    rayStartParams=_TEXTS,
+                    template=_POD,
+                ),
+            },
+        ),
+    ),
+)
