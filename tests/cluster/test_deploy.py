@@ -28,7 +28,7 @@ from voicebot.config.processes import parts_of
 KUBERNETES = ROOT / "deploy" / "kubernetes"
 SYSTEMD = ROOT / "deploy" / "systemd"
 SERVE = ROOT / "deploy" / "ray" / "serve.yaml"
-SECRETS = {"ARI_PASSWORD": "x", "VOICEBOT_API_KEY": "y", "NODE_IP": "10.0.0.20"}
+SECRETS = {"ARI_PASSWORD": "x", "VOICEBOT_API_KEY": "y", "VOICEBOT_WEB_TOKEN": "z", "NODE_IP": "10.0.0.20"}
 
 
 def documents() -> Iterator[dict[str, Any]]:
