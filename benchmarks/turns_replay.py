@@ -25,8 +25,6 @@ from gpu_workers.models import fetch
 from gpu_workers.settings import SttSettings
 from gpu_workers.stt.audio import samples_of
 from gpu_workers.stt.scheduler import Utterance as Sound
-from gpu_workers.stt.turn_end import TurnEndModel
-from gpu_workers.stt.whisper import WhisperRecogniser
 from media_bridge.endpoint import FRAME_BYTES, FRAME_MS, Endpoint
 from media_bridge.events import SpeechEnded, SpeechPaused, SpeechResumed, SpeechStarted
 from media_bridge.heard import Heard, HeardSentence
@@ -103,6 +101,10 @@ class Cache:
 
     def _load(self) -> tuple[Any, Any]:
         if self._models is None:
+            # only where something is missing in the cache
+            from gpu_workers.stt.turn_end import TurnEndModel
+            from gpu_workers.stt.whisper import WhisperRecogniser
+
             stt, folder = SttSettings(), default_cache_dir()
             assert stt.turn_model
             self._models = (

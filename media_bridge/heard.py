@@ -54,8 +54,11 @@ def _words_of(sentence: HeardSentence, rate: int) -> str:
     text = sentence.text.strip()
     if sentence.whole:
         return text
-    slow = round(len(text) * _MS_PER_CHARACTER * rate / 1000)
-    total = sentence.sounding_samples or sentence.total_samples or max(sentence.played_samples + 1, slow)
+    if sentence.total_samples is None:
+        slow = round(len(text) * _MS_PER_CHARACTER * rate / 1000)
+        total = max(sentence.played_samples + 1, slow)
+    else:
+        total = sentence.sounding_samples or sentence.total_samples
     end = min(len(text), len(text) * sentence.played_samples // total)
     while end and not _is_boundary(text, end):
         end -= 1

@@ -67,7 +67,10 @@ def _share_refusal(llm: LlmDemand, device: Device, need: Sum | None, left: int) 
     share = f"workers.llm.memory_share {llm.memory_share} of {_here(device)} is {gib(asked)}"
     if asked > left:
         fitting = int(100 * max(0, left) / max(1, device.memory.usable)) / 100
-        mends = [f"workers.llm.memory_share: {fitting}" if fitting else "another card", *_end_others(device)]
+        mends = [
+            f"workers.llm.memory_share: {fitting}" if fitting else "another card",
+            *_end_others(device, asked - left),
+        ]
         return Refused("llm", f"{share}, and {gib(max(0, left))} are left for it", tuple(mends))
     if need is not None and need.size > asked:
         mends = ["leave workers.llm.memory_share out", *_mends(llm, device, asked, need)]
@@ -77,7 +80,7 @@ def _share_refusal(llm: LlmDemand, device: Device, need: Sum | None, left: int) 
 
 def senses_refusal(worker: Worker, device: Device, need: Sum, room: int, mends: tuple[str, ...]) -> Refused:
     what = f"needs {need}, and {_here(device)} has {_free(device, room)}"
-    return Refused(worker, what, (*mends, *_end_others(device)))
+    return Refused(worker, what, (*mends, *_end_others(device, need.size - room)))
 
 
 def missing_device(worker: Worker, name: str, machine: Machine) -> Refused:
@@ -144,7 +147,7 @@ def _mends(llm: LlmDemand, device: Device, room: int, need: Sum) -> Iterator[str
     if smaller := _smaller_model(llm, device, room):
         yield f"a smaller model, such as {smaller}"
     yield f"a card with {gib(need.size / USABLE_PART)} that are free"
-    yield from _end_others(device)
+    yield from _end_others(device, need.size - room)
 
 
 def _fits(llm: LlmDemand, device: Device, room: int) -> bool:
@@ -192,10 +195,18 @@ def _smaller_model(llm: LlmDemand, device: Device, room: int) -> str:
     return name
 
 
-def _end_others(device: Device) -> Iterator[str]:
-    for user in device.users:
-        if user.memory:
-            yield f"end {user.name or 'process'} ({user.pid}), which holds {gib(user.memory)}"
+def _end_others(device: Device, missing: int) -> Iterator[str]:
+    """Those whose memory alone would be enough, else all of them together if that is."""
+    held = [(user, user.memory) for user in device.users if user.memory]
+    enough = [
+        f"{user.name or 'process'} ({user.pid}), which holds {gib(size)}"
+        for user, size in held
+        if size >= missing
+    ]
+    if enough:
+        yield from (f"end {one}" for one in enough)
+    elif (together := sum(size for _, size in held)) >= missing:
+        yield f"end all that use {device.label}, which hold {gib(together)}"
 
 
 def _here(device: Device) -> str:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from gpu_workers.devices.demand import AUTO, WORKERS, Demand, LlmDemand, SttDemand, TtsDemand, Worker
-from gpu_workers.devices.facts import Device, Machine, gib
+from gpu_workers.devices.facts import GIB, Device, Machine, gib
 from gpu_workers.devices.limits import (
     llm_refusal,
     missing_device,
@@ -165,14 +165,19 @@ class _Planner:
         )
 
     def _best_for_llm(self, llm: LlmDemand) -> Device | None:
-        """Where it fits and no sense lives; else where it fits; else the roomiest, for the refusal to name."""
+        """Where it fits and no sense lives; else where it fits; else the roomiest, for the refusal to name.
 
-        def rank(device: Device) -> tuple[bool, bool, bool, int, str]:
+        Of cards that are as roomy to a GiB, one that is not on few PCIe lanes.
+        """
+
+        def rank(device: Device) -> tuple[bool, bool, bool, int, bool, int, str]:
             need = self._need_of(llm, device)
             held = self._held_beside(device)
             refused = llm_refusal(llm, device, self._room[device.uuid], need, held) is not None
             old = device.card.compute_capability < (8, 0)
-            return refused, bool(self._beside(device)), old, -self._room[device.uuid], device.label
+            narrow = device.card.link is not None and device.card.link.narrow
+            room = self._room[device.uuid]
+            return refused, bool(self._beside(device)), old, -(room // GIB), narrow, -room, device.label
 
         return min(self._devices.values(), key=rank, default=None)
 

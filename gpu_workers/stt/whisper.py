@@ -51,7 +51,6 @@ class WhisperRecogniser:
     def __init__(self, folder: Path, device: str, compute_type: str, threads: int, copies: int) -> None:
         self._on_gpu = on_gpu = device.startswith("cuda")
         self.batch_limit = _CPU_BATCH
-        self._window_of = coarse_window_s if on_gpu else fine_window_s
         try:
             self._model = WhisperModel(
                 str(folder),
@@ -67,6 +66,9 @@ class WhisperRecogniser:
                 "workers.stt.model, workers.stt.device and workers.stt.compute_type"
             ) from error
         self._multilingual = bool(self._model.model.is_multilingual)
+        # tiny.en says every other sentence twice in a short window: there it would only cost a second decoding
+        on_cpu = fine_window_s if self._multilingual else safe_window_s
+        self._window_of = coarse_window_s if on_gpu else on_cpu
         self._tokenizer = lru_cache(maxsize=None)(self._make_tokenizer)
         self._suppressed = list(get_suppressed_tokens(self._tokenizer("en"), [-1]))
 

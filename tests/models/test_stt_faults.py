@@ -22,7 +22,7 @@ TINY = {"model": "whisper-tiny.en", "turn_model": None}
 PATIENT = Limits(silence_s=60.0)
 PAUSE = bytes(16_000)
 # three windows of 30 s, seconds of work
-LONG_S = 80
+LONG_S = 64
 
 
 def clip(name: str) -> bytes:

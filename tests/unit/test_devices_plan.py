@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpu_workers.devices.demand import Demand, LlmDemand, SttDemand, TtsDemand
-from gpu_workers.devices.facts import Host, Machine
+from gpu_workers.devices.facts import Host, Machine, User
 from gpu_workers.devices.plan import AS_JSON, CPU, Plan, Refused
 from gpu_workers.devices.planner import make_plan
 from gpu_workers.devices.shapes import known_shape
@@ -65,6 +65,9 @@ class TestWhoGoesWhere:
         both = plan.llm.memory_share * card.usable + whisper.need.size
         assert 0.919 * card.usable < both <= 0.92 * card.usable
         assert "stt and llm share one card" in warned(plan, "share one card")
+
+    def test_of_two_alike_the_brain_gets_the_one_with_more_lanes(self) -> None:
+        assert where(make_plan(machine("x4_slot"), ALL)) == {"stt": "cuda:0", "llm": "cuda:1", "tts": CPU}
 
     def test_no_card_is_the_cpu(self) -> None:
         small = llm("qwen2.5-1.5b", engine="llama", parallel=4, calls=20)
@@ -183,7 +186,15 @@ class TestRefusals:
 
     def test_who_holds_the_memory_is_named(self) -> None:
         found = refused(make_plan(machine("used_by_another"), Demand(llm())))
-        assert "end llama-server (48213), which holds 14.14 GiB" in found.mends
+        ends = [mend for mend in found.mends if mend.startswith("end ")]
+        assert ends == ["end llama-server (48213), which holds 14.14 GiB"]  # Xorg's would not be enough
+
+    def test_ending_all_of_them_is_a_mend_where_one_is_not_enough(self) -> None:
+        was = machine("used_by_another")
+        users = tuple(User(pid=pid, name="python", memory=1 << 30) for pid in (7, 8))
+        card = was.cards[0].model_copy(update={"users": users})
+        found = refused(make_plan(was.model_copy(update={"cards": (card,)}), Demand(llm())))
+        assert found.mends[-1] == "end all that use cuda:0, which hold 2.00 GiB"
 
     def test_an_fp8_cache_where_the_card_has_no_fp8(self) -> None:
         found = refused(make_plan(machine("one_card_24"), Demand(llm(kv_cache_dtype="fp8"))))

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from benchmarks.turns_corpus import Clip, CorpusError, read_corpus
+from benchmarks.turns_replay import Cache, Reading, over, turn
 from benchmarks.turns_score import Decided, Interrupted, figures, is_read, words_lost
+from media_bridge.settings import MediaSettings
+from tests.support.media_call import speech
 
 HEADER = "file\tkind\tspeech_start_ms\tspeech_end_ms\tpauses_ms\ttext\tanswer_type\tvalue"
 
@@ -121,3 +124,69 @@ def test_words_that_were_not_understood_are_lost_and_numbers_are_not_compared() 
 )
 def test_a_dictation_is_read_however_it_is_written(value: str, heard: str, read: bool) -> None:
     assert is_read(value, heard) is read
+
+
+class _Read(Cache):
+    """Reads out what it was given; the voice detector is the real one."""
+
+    def __init__(self, folder: Path, *readings: Reading) -> None:
+        super().__init__(folder / "cache.json")
+        self._readings = list(readings)
+
+    def reading(self, pcm: bytes) -> Reading:
+        return self._readings.pop(0) if len(self._readings) > 1 else self._readings[0]
+
+
+def _said(text: str, sounds_finished: float = 0.95) -> Reading:
+    return Reading(text, sounds_finished, -0.05, 0.01)
+
+
+def _recorded(name: str, start_ms: int, end_ms: int, *pauses: tuple[int, int]) -> Clip:
+    samples = np.frombuffer(speech(f"{name}.wav"), "<i2").astype(np.int16)
+    return Clip(
+        name, "unfinished" if pauses else "finished", samples, start_ms, end_ms, pauses, "", "open", ""
+    )
+
+
+IN_PARTS = _recorded("unfinished13", 202, 3568, (1280, 2180), (2680, 3080))
+WHOLE = _recorded("finished09", 198, 2402)
+OVER = _recorded("interrupt02", 202, 1902)
+
+
+@pytest.mark.parametrize(
+    ("first", "cuts"), [("Please put me down for", 0), ("Please put me down for the tour.", 1)]
+)
+def test_a_turn_is_replayed_in_virtual_time(tmp_path: Path, first: str, cuts: int) -> None:
+    read = _Read(tmp_path, _said(first), _said(f"{first} Thursday."), _said("Please put me down at eleven."))
+    decided, pauses = turn(IN_PARTS, "Which day would suit you?", read, 200, MediaSettings())
+    assert decided.cuts == cuts
+    assert len(pauses) == (1 if cuts else 3)
+    assert [pause.ended_ms for pause in pauses[:1]] == [pytest.approx(1280, abs=30)]
+
+
+def test_words_that_come_late_make_the_wait_longer(tmp_path: Path) -> None:
+    waits = [
+        turn(
+            WHOLE, "How can I help you?", _Read(tmp_path, _said("How late is it open?")), ms, MediaSettings()
+        )[0].wait_ms
+        for ms in (100, 500)
+    ]
+    assert waits[0] is not None
+    assert waits[1] is not None
+    assert 330 <= waits[0] <= 420
+    assert waits[1] == pytest.approx(waits[0] + 280, abs=60)
+
+
+@pytest.mark.parametrize(("text", "stopped"), [("Wait a second.", True), ("Okay.", False), ("", False)])
+def test_a_sound_over_the_bot_is_replayed(tmp_path: Path, text: str, stopped: bool) -> None:
+    outcome = over(OVER, _Read(tmp_path, _said(text)), 200, MediaSettings()).outcome
+    assert (outcome.stopped, outcome.paused) == (stopped, True)
+
+
+def test_what_was_read_once_is_kept(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache.json")
+    first = cache.probabilities(IN_PARTS.samples)
+    cache.save()
+    again = Cache(tmp_path / "cache.json")
+    again._gate = None  # type: ignore[assignment]
+    assert again.probabilities(IN_PARTS.samples) == first

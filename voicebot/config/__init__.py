@@ -98,7 +98,8 @@ def parse(
     if processes is not None:
         config = config.model_copy(update={"calls": config.calls.model_copy(update={"processes": processes})})
     wrong = {problem.path for problem in problems}
-    problems += [problem for problem in blank_texts(data, Config) if problem.path not in wrong]
+    blank = blank_texts(data, Config)
+    problems += [problem for problem in blank if not any(_touches(problem.path, key) for key in wrong)]
     wrong |= {problem.path for problem in problems}
     for contradiction in [*check(config), *unknown_models(config), *for_the_other_engine(config)]:
         if not any(_touches(path, key) for path in contradiction[1] for key in wrong):
