@@ -37,8 +37,8 @@ log = logging.getLogger(__name__)
 _HEALTH_EVERY_S = 2.0
 _GOODBYE_S = 15.0  # beyond the longest goodbye of a call
 _LOOK_FOR_ENDS_S = 1.0
-_LAG_EVERY_S = 0.25
-_LAG_WINDOW = 20
+_LAG_EVERY_S = 0.05  # a standstill is measured so much too short at most
+_LAG_WINDOW = 100
 
 
 @dataclass(frozen=True, slots=True)
