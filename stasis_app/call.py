@@ -16,8 +16,10 @@ from stasis_app.ari.events import (
     ENDINGS,
     ChannelDtmfReceived,
     ChannelEvent,
+    ChannelGone,
     ChannelHold,
     ChannelUnhold,
+    StasisEnd,
     StasisStart,
 )
 from stasis_app.ari.hub import Subscription
@@ -185,7 +187,7 @@ class Call:
 
     def _on_leg(self, event: ChannelEvent) -> None:
         """Somebody took the media channel down: over RTP nothing else tells that before the media timeout."""
-        if isinstance(event, ENDINGS) and self._state.phase is not Phase.ENDED:
+        if isinstance(event, StasisEnd | ChannelGone) and self._state.phase is not Phase.ENDED:
             log.warning("call %s: its media channel ended in Asterisk", self.call_id)
             self.post(talk.MediaLost("media_closed"))
 

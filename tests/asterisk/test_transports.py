@@ -24,6 +24,7 @@ from stasis_app.ari.link import AriLink
 from stasis_app.legs import external_leg
 from stasis_app.settings import AriSettings
 from tests.support.bot import nothing_left
+from tests.support.rig import two_ports
 from voicebot.asterisk import AsteriskProcess
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
@@ -71,7 +72,7 @@ class Line:
 async def line(asterisk: AsteriskProcess, transport: TransportName, codec: Codec) -> AsyncIterator[Line]:
     """A call from the phone, bridged with a media session; nothing of it is left afterwards."""
     settings = MediaSettings(
-        transport=transport, codec=codec, port_start=33_000, port_end=33_198, audiosocket_port=33_900
+        transport=transport, codec=codec, port_start=33_000, port_end=33_198, audiosocket_port=two_ports()
     )
     ari = AriSettings(url=asterisk.ari_url, username=asterisk.ari_user, password=asterisk.ari_password)
     callers: asyncio.Queue[StasisStart] = asyncio.Queue()

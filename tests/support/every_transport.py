@@ -26,6 +26,7 @@ from stasis_app.ari.names import LegNames
 from stasis_app.settings import CallSettings, Profile
 from tests.support.bot import MEDIA, PROFILE, Bot, left_in, running_bot
 from tests.support.fake_workers import FakeWorkers, fake_workers
+from tests.support.rig import two_ports
 from voicebot.asterisk import AsteriskProcess
 
 TRANSPORTS: tuple[TransportName, ...] = get_args(TransportName)
@@ -97,7 +98,9 @@ class Line:
             app=self.app,
             profile=profile,
             profile_name=profile_name,
-            media=media.model_copy(update={"transport": transport or self.transport}),
+            media=media.model_copy(
+                update={"transport": transport or self.transport, "audiosocket_port": two_ports()}
+            ),
             calls=calls,
             transcript=self.transcript,
         )
