@@ -162,7 +162,8 @@ async def test_what_is_wrong_with_a_request_is_said_and_harms_nobody(
         async with http.post(worker.url + CHAT, **given) as reply:
             body = await reply.json()
             assert reply.status == status, body
-            message = body["error"]["message"]
+            # what is no text or nested too deep fails in FastAPI, before vLLM can dress it as OpenAI does
+            message = body["error"]["message"] if said else str(body)
             assert any(word in message for word in said.split("|")), message
         async with http.post(worker.url + CHAT, json=good) as reply:
             assert reply.status == 200
