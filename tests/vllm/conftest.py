@@ -110,6 +110,12 @@ def _below(parent: int) -> list[int]:
     return []
 
 
+@pytest_asyncio.fixture(scope="session", loop_scope="session", autouse=True)
+async def session_loop() -> AsyncIterator[None]:
+    """Made before any test looks which descriptors it leaves open."""
+    yield
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def worker(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Worker]:
     async with started(tmp_path_factory.mktemp("vllm")) as running:

@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(200
 
 LONG = "Write a long story about a bicycle that crosses a desert, and describe every day of the journey."
 CHAT = "/v1/chat/completions"
+BLOCK = 128  # tokens of vLLM's prefix cache on a CPU
 
 
 def client(worker: Worker, **changed: Any) -> LlmClient:
@@ -88,7 +89,8 @@ async def test_the_prompt_is_read_once_for_all_calls(worker: Worker) -> None:
         asked, hits = (
             after - before for after, before in zip(await _cache(worker), (asked, hits), strict=True)
         )
-        assert hits / asked > 0.8
+        # whole blocks are kept: the prompt ends within one, and the question is new
+        assert asked - hits < 3 * 2 * BLOCK
         asked, hits = await _cache(worker)
         await answer(llm, talk("When do you open?", prompt="It is nine o'clock. " + PROMPT), 4)
         assert (await _cache(worker))[1] == hits, "one word before it and nothing is known"
@@ -160,7 +162,8 @@ async def test_what_is_wrong_with_a_request_is_said_and_harms_nobody(
         async with http.post(worker.url + CHAT, **given) as reply:
             body = await reply.json()
             assert reply.status == status, body
-            message = body["error"]["message"]
+            # what is no text or nested too deep fails in FastAPI, before vLLM can dress it as OpenAI does
+            message = body["error"]["message"] if said else str(body)
             assert any(word in message for word in said.split("|")), message
         async with http.post(worker.url + CHAT, json=good) as reply:
             assert reply.status == 200
