@@ -462,6 +462,15 @@ class TestKeysThatMustAgree:
             "workers: {tts: {start: false, url: 'http://a:1'}}\nprofiles: {default: {prompt: x, voice: alloy}}"
         )
 
+    def test_what_comes_from_the_environment_is_not_shown_wherever_a_message_quotes_it(self) -> None:
+        text = "ari: {url: 'http://10.0.0.5:8088/${TOKEN}'}"
+        assert "http://10.0.0.5:8088/${TOKEN}, but voicebot brings its own" in only_problem(
+            text, {"TOKEN": "Hunter2"}
+        )
+        assert (
+            "hunter2" not in only_problem("ari: {url: 'http://${TOKEN}:8088'}", {"TOKEN": "Hunter2"}).lower()
+        )
+
     def test_a_password_in_an_address_is_refused_and_not_shown(self) -> None:
         found = only_problem("ari: {url: 'http://me:hunter2@127.0.0.1:8088'}")
         assert "write those as ari.username and ari.password" in found

@@ -165,7 +165,8 @@ def _listed(name: str, problems: list[Problem], document: Document) -> str:
     lines = [f"{name}: {len(problems)} problem{'s' if len(problems) > 1 else ''}"]
     for line, problem in located[:_MOST_SHOWN]:
         where = f"line {line}: " if line else ""
-        lines.append(f"  {where}{dotted(problem.path)}{': ' if problem.path else ''}{problem.message}")
+        message = document.without_taken(problem.message)
+        lines.append(f"  {where}{dotted(problem.path)}{': ' if problem.path else ''}{message}")
     if len(located) > _MOST_SHOWN:
         lines.append(f"  and {len(located) - _MOST_SHOWN} more")
     return "\n".join(lines)

@@ -17,6 +17,7 @@ KeyPath = tuple[str | int, ...]
 
 _MAX_NODES = 20_000
 _MAX_DEPTH = 40
+_SHORTEST_SECRET = 4
 _REFERENCE = re.compile(r"\$(\$(?=\{)|\{(?P<name>[^{}]*)\}|\{)")
 _TOO_MUCH = "too large or too deeply nested"
 _TAG = "the tag {} is not supported: write plain text, numbers or lists"
@@ -38,12 +39,24 @@ class Problem:
 
 @dataclass
 class Document:
-    """What a YAML file says. `lines` has all key paths, `hidden` those with a value from the environment."""
+    """What a YAML file says. `lines` has all key paths, `hidden` those with a value from the environment.
+
+    `taken` is what was taken from there, by the variable's name.
+    """
 
     data: dict[str, object] = field(default_factory=dict)
     lines: dict[KeyPath, int] = field(default_factory=dict)
     hidden: set[KeyPath] = field(default_factory=set)
+    taken: dict[str, str] = field(default_factory=dict, repr=False)
     problems: list[Problem] = field(default_factory=list)
+
+    def without_taken(self, message: str) -> str:
+        """`message` with `${NAME}` where it quotes what was taken: a secret may stand in an address, too."""
+        for name, value in sorted(self.taken.items(), key=lambda item: -len(item[1])):
+            if len(value.strip()) >= _SHORTEST_SECRET:
+                quoted = re.compile(re.escape(value.strip()), re.IGNORECASE)
+                message = quoted.sub(lambda _, name=name: f"${{{name}}}", message)  # type: ignore[misc]
+        return message
 
 
 class _Loader(yaml.SafeLoader):
@@ -195,6 +208,7 @@ class _Reader:
                     path, node, f"the environment has no variable {name}: set it, or write the value here"
                 )
                 return ""
+            self._document.taken[name] = self._environ[name]
             return self._environ[name]
 
         substituted = _REFERENCE.sub(replace, text)
