@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from types import TracebackType
 
@@ -28,14 +27,16 @@ from stasis_app.expecting import expecting
 from stasis_app.flight_recorder import Flight
 from stasis_app.hearing import Hearing
 from stasis_app.history import History
-from stasis_app.judging import judge, judge_ongoing
+from stasis_app.judging import Judges
 from stasis_app.keys import Keys
 from stasis_app.legs import external_leg
+from stasis_app.media_news import complaint, news
 from stasis_app.passages import Passages
 from stasis_app.read_ahead import ReadAhead, Reading
 from stasis_app.record import Sound
 from stasis_app.settings import Profile
 from stasis_app.switchboard import Switchboard
+from stasis_app.timers import Timers
 from stasis_app.turn import Parts
 from stasis_app.turns import Turns
 
@@ -69,9 +70,8 @@ class Call:
         self._board = board
         self._state = State(max_prompts=profile.no_input_prompts)
         self._mailbox: asyncio.Queue[talk.Event] = asyncio.Queue()
-        self._timers: dict[type[talk.Event], asyncio.TimerHandle] = {}
+        self._timers = Timers(self.post)
         self._history = History(profile.prompt, profile.examples)
-        self._judges: list[asyncio.Task[None]] = []
         self._offer: Offer | None = None
         self._session: MediaSession | None = None
         self._passages = Passages(
@@ -96,9 +96,9 @@ class Call:
     def asterisk_is_down(self) -> None:
         """Its event port is closed. Where sound still comes Asterisk lives, and so does the call."""
         self._why_gone = "asterisk_lost"
-        if self._session is not None:
-            heard, loop = self._session.stats().packets_in, asyncio.get_running_loop()
-            self._timers[talk.MediaLost] = loop.call_later(ASTERISK_DOWN_S, self._end_if_silent, heard)
+        if self._session is not None and not self._timers.waits(talk.MediaLost):
+            heard = self._session.stats().packets_in
+            self._timers.call(talk.MediaLost, ASTERISK_DOWN_S, lambda: self._end_if_silent(heard))
 
     def _end_if_silent(self, heard: int) -> None:
         if self._session is not None and self._session.stats().packets_in > heard:
@@ -179,7 +179,7 @@ class Call:
                 case ChannelHold():
                     session.hold(True)
                     self._held = True
-                    self._forget(talk.NoInput)
+                    self._timers.forget(talk.NoInput)
                 case ChannelUnhold():
                     session.hold(False)
                     self._held = False
@@ -194,58 +194,25 @@ class Call:
     def _on_media(self, event: media.MediaEvent) -> None:
         if isinstance(event, media.SpeechPaused | media.SpeechEnded):
             self._keys.enter()
-        match event:
-            case media.SpeechStarted() | media.SpeechResumed() if self._passage_left_s():
-                self.post(talk.SpeechOverPassage())
-            case media.SpeechStarted():
-                self.post(talk.SpeechStarted())
-            case media.SpeechPaused(utterance=utterance):
-                self.post(talk.SpeechPaused(utterance))
-            case media.SpeechResumed():
-                self.post(talk.SpeechResumed())
-            case media.SpeechEnded(utterance=utterance):
-                self.post(talk.SpeechEnded(utterance))
-            case media.PlayoutStarted(turn=turn):
-                self.post(talk.PlayoutStarted(turn))
-            case media.PlayoutFinished(turn=turn):
-                self.post(talk.PlayoutFinished(turn))
-            case media.CallerHeard():
-                self.post(talk.MediaReady())
-            case _:
-                self._on_media_trouble(event)
-
-    def _on_media_trouble(self, event: media.MediaEvent) -> None:
-        match event:
-            case media.MediaTimeout(kind="first_packet"):
-                log.warning(
-                    "call %s: no sound from the caller: is the phone's microphone muted, or is UDP closed between it "
-                    "and Asterisk%s?",
-                    self.call_id,
-                    _or_between_asterisk_and_us(self._offer),
-                )
-                self.post(talk.CallerNotHeard())
-            case media.MediaTimeout():
-                log.warning("call %s: the caller's sound stopped", self.call_id)
-                self.post(talk.MediaLost("media_timeout"))
-            case media.MediaClosed(reason=reason):
-                # every call's connection closes when its leg is taken down
-                if self._state.phase is not Phase.ENDED:
-                    log.warning("call %s: %s", self.call_id, reason)
-                self.post(talk.MediaLost("media_closed"))
-            case media.MediaFailed():
-                self._board.metrics.defects.labels("media").inc()
-                self.post(talk.MediaLost("defect"))
+        # every call's connection closes when its leg is taken down
+        if self._state.phase is not Phase.ENDED and (said := complaint(event, self._offer)):
+            log.warning("call %s: %s", self.call_id, said)
+        if isinstance(event, media.MediaFailed):
+            self._board.metrics.defects.labels("media").inc()
+        if told := news(event, over_passage=self._passage_left_s() > 0):
+            self.post(told)
 
     # --- the conversation ---
 
     async def _converse(self, session: MediaSession, group: asyncio.TaskGroup) -> None:
         parts = self._parts(session)
         turns = Turns(parts, self._board.transcript, group)
+        judges = Judges(parts, self.post, group)
         ahead = ReadAhead(
             Reading(self.call_id, parts.llm, parts.hearing, self._history, session.so_far), group
         )
         # a phone that sends nothing while it listens is greeted all the same
-        self._remind(talk.MediaReady(), GREET_ANYWAY_S)
+        self._timers.post(talk.MediaReady(), GREET_ANYWAY_S)
         while self._state.phase is not Phase.ENDED:
             event = await self._mailbox.get()
             if isinstance(event, talk.CallerGone):
@@ -266,7 +233,7 @@ class Call:
             if any(isinstance(command, WANT_MODEL) for command in commands):
                 ahead.stop()
             for command in commands:
-                await self._obey(command, turns, parts, group)
+                await self._obey(command, turns, parts, judges)
             if self._state.phase is Phase.LISTENING and before is not Phase.LISTENING:
                 ahead.read_talk()
             elif (
@@ -275,8 +242,7 @@ class Call:
             ):
                 ahead.follow_caller()
         ahead.stop()
-        for one in self._judges:
-            one.cancel()
+        judges.stop()
         await turns.stop_all()
 
     def _parts(self, session: MediaSession) -> Parts:
@@ -295,9 +261,7 @@ class Call:
             post=self.post,
         )
 
-    async def _obey(
-        self, command: talk.Command, turns: Turns, parts: Parts, group: asyncio.TaskGroup
-    ) -> None:
+    async def _obey(self, command: talk.Command, turns: Turns, parts: Parts, judges: Judges) -> None:
         match command:
             case talk.Say(turn=number, saying=saying):
                 turns.say(number, saying, self._phrases(saying))
@@ -318,7 +282,7 @@ class Call:
             case talk.ResumePlayout():
                 parts.media.resume()
             case talk.Judge() | talk.JudgeOngoing():
-                self._begin_to_judge(command, parts, group)
+                self._begin_to_judge(command, judges)
             case _:
                 await self._obey_aside(command)
 
@@ -326,13 +290,13 @@ class Call:
         """The commands that touch no turn: timers, the end."""
         match command:
             case talk.WatchInterruption(turn=number):
-                self._remind(talk.InterruptionLasts(number), INTERRUPTION_LASTS_S)
+                self._timers.post(talk.InterruptionLasts(number), INTERRUPTION_LASTS_S)
             case talk.WatchPassage(turn=number):
                 self._watch_passage(number)
             case talk.AwaitInput(turn=number):
                 self._await_input(number)
             case talk.LimitClosing():
-                self._remind(talk.ClosingLimit(), CLOSING_LIMIT_S)
+                self._timers.post(talk.ClosingLimit(), CLOSING_LIMIT_S)
             case talk.HangUp(cause=cause):
                 self._cause = cause
                 await self._hang_up()
@@ -348,35 +312,21 @@ class Call:
             Saying.NOT_HEARD: [said.not_heard],
         }[saying]
 
-    def _begin_to_judge(
-        self, command: talk.Judge | talk.JudgeOngoing, parts: Parts, group: asyncio.TaskGroup
-    ) -> None:
+    def _begin_to_judge(self, command: talk.Judge | talk.JudgeOngoing, judges: Judges) -> None:
         match command:
             case talk.Judge(turn=number, utterance=utterance, over=over):
-                verdict = self._judge(judge(number, utterance, over, parts))
+                judges.judge(number, utterance, over)
             case talk.JudgeOngoing(turn=number) if self._passage_left_s():
-                self._remind(talk.InterruptionLasts(number), INTERRUPTION_LASTS_S)
-                return
+                self._timers.post(talk.InterruptionLasts(number), INTERRUPTION_LASTS_S)
             case talk.JudgeOngoing(turn=number, over=over):
-                verdict = self._judge(judge_ongoing(number, over, parts))
-        self._judges.append(group.create_task(verdict))
-
-    async def _judge(self, verdict: Coroutine[None, None, talk.Event | None]) -> None:
-        if (event := await verdict) is not None:
-            self.post(event)
+                judges.judge_ongoing(number, over)
 
     # --- timers and the end ---
-
-    def _remind(self, event: talk.Event, delay_s: float) -> None:
-        kind = type(event)
-        if kind in self._timers:
-            self._timers[kind].cancel()
-        self._timers[kind] = asyncio.get_running_loop().call_later(delay_s, self.post, event)
 
     def _await_input(self, turn: int) -> None:
         """A caller on hold cannot speak: the silence counts from its end."""
         if not self._held:
-            self._remind(talk.NoInput(turn), self._profile.no_input_s)
+            self._timers.post(talk.NoInput(turn), self._profile.no_input_s)
 
     def _wanted_digits(self) -> int | None:
         expected = expecting(self._history, self._profile)
@@ -390,17 +340,10 @@ class Call:
         if not left_s:
             self.post(talk.PassageEnded(turn))
             return
-        loop = asyncio.get_running_loop()
-        self._timers[talk.PassageEnded] = loop.call_later(left_s, self._watch_passage, turn)
-
-    def _forget(self, kind: type[talk.Event]) -> None:
-        timer = self._timers.pop(kind, None)
-        if timer is not None:
-            timer.cancel()
+        self._timers.call(talk.PassageEnded, left_s, lambda: self._watch_passage(turn))
 
     def _stop_timers(self) -> None:
-        for timer in self._timers.values():
-            timer.cancel()
+        self._timers.stop()
         self._keys.stop()
 
     async def _hang_up(self) -> None:
@@ -424,12 +367,6 @@ def _obey_caller(command: talk.Keep | talk.AnswerDigits | talk.KeepDigits, turns
             turns.answer_digits(number, digits)
         case talk.KeepDigits(digits=digits):
             turns.keep_digits(digits)
-
-
-def _or_between_asterisk_and_us(offer: Offer | None) -> str:
-    if offer is None or offer.medium.transport != "rtp":
-        return ""
-    return f", or between Asterisk and {offer.host}:{offer.port} (media.advertise_host)"
 
 
 def _verdict(commands: tuple[talk.Command, ...]) -> str:

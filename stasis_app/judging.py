@@ -1,11 +1,13 @@
 """Whether speech over the bot was meant for it: its words, read while the bot is silent, or while it goes on."""
 
+import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 
 from gpu_workers.client import Transcript
 from gpu_workers.errors import WorkerError
 from media_bridge.events import Utterance
-from stasis_app.conversation import InterruptionJudged, OngoingJudged, Phase
+from stasis_app.conversation import Event, InterruptionJudged, OngoingJudged, Phase
 from stasis_app.interruption import is_meant
 from stasis_app.turn import Parts
 
@@ -15,14 +17,42 @@ _DEADLINE_MS = 1500
 _WORDS_MS = 400  # voice for this long is taken for words when nobody can read them
 
 
-async def judge(number: int, utterance: Utterance, over: Phase, parts: Parts) -> InterruptionJudged:
-    """Speech that has paused."""
+class Judges:
+    """Each verdict comes as an event, through a task of the call's group."""
+
+    def __init__(self, parts: Parts, post: Callable[[Event], None], group: asyncio.TaskGroup) -> None:
+        self._parts = parts
+        self._post = post
+        self._group = group
+        self._judging: list[asyncio.Task[None]] = []
+
+    def judge(self, number: int, utterance: Utterance, over: Phase) -> None:
+        """Speech that has paused."""
+        self._begin(lambda: _judge(number, utterance, over, self._parts))
+
+    def judge_ongoing(self, number: int, over: Phase) -> None:
+        """Speech that goes on: what can be understood of it so far."""
+        self._begin(lambda: _judge_ongoing(number, over, self._parts))
+
+    def stop(self) -> None:
+        for one in self._judging:
+            one.cancel()
+
+    def _begin(self, verdict: Callable[[], Awaitable[Event | None]]) -> None:
+        self._judging.append(self._group.create_task(self._tell(verdict)))
+
+    async def _tell(self, verdict: Callable[[], Awaitable[Event | None]]) -> None:
+        if (event := await verdict()) is not None:
+            self._post(event)
+
+
+async def _judge(number: int, utterance: Utterance, over: Phase, parts: Parts) -> InterruptionJudged:
     meant = _means(await _read(utterance, parts), utterance, over, parts)
     return InterruptionJudged(number, utterance, meant)
 
 
-async def judge_ongoing(number: int, over: Phase, parts: Parts) -> OngoingJudged | None:
-    """Speech that goes on: what can be understood of it so far. None if it has just paused, and is judged for that."""
+async def _judge_ongoing(number: int, over: Phase, parts: Parts) -> OngoingJudged | None:
+    """None if the speech has just paused, and is judged for that."""
     utterance = parts.media.so_far()
     if utterance is None:
         return None

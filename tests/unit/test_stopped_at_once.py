@@ -8,7 +8,8 @@ import gc
 from types import SimpleNamespace
 from typing import Any, cast
 
-from stasis_app.conversation import Saying
+from stasis_app.conversation import Phase, Saying
+from stasis_app.judging import Judges
 from stasis_app.read_ahead import ReadAhead, Reading
 from stasis_app.transcript import Transcript
 from stasis_app.turn import Parts
@@ -36,4 +37,13 @@ async def test_reading_ahead() -> None:
         ahead.follow_caller()
         ahead.read_talk()
         ahead.stop()
+    gc.collect()
+
+
+async def test_a_verdict() -> None:
+    async with asyncio.TaskGroup() as group:
+        judges = Judges(NOBODY, lambda _event: None, group)
+        judges.judge(1, NOBODY, Phase.SPEAKING)
+        judges.judge_ongoing(1, Phase.SPEAKING)
+        judges.stop()
     gc.collect()
