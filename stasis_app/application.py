@@ -4,39 +4,28 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
 
-from gpu_workers.client import Health, LlmClient, SttClient, TtsClient, any_health, worker_session
+from gpu_workers.client import Health, any_health
 from gpu_workers.settings import WorkersSettings
-from media_bridge.codecs import WIRE
-from media_bridge.plane import MediaPlane, check_addresses
-from media_bridge.settings import MediaSettings, medium_of
-from media_bridge.turn_end_waits import EndWaits
+from media_bridge.settings import MediaSettings
 from stasis_app.admission import WORKERS, Admission, Resource, share
-from stasis_app.ari.errors import AppReplaced, AriError
 from stasis_app.ari.events import StasisStart
-from stasis_app.ari.link import AriLink
 from stasis_app.ari.stream import Connected, Down, LinkState
 from stasis_app.call import Call
-from stasis_app.flight_recorder import FlightRecorder
-from stasis_app.metrics import Metrics
-from stasis_app.phrases import PhraseBook
 from stasis_app.record import CallRecord
 from stasis_app.settings import AriSettings, CallSettings, Profile, WebSettings
 from stasis_app.switchboard import Switchboard
-from stasis_app.transcript import Transcript
-from stasis_app.web import Readiness, web_server
+from stasis_app.web import Readiness
 
 log = logging.getLogger(__name__)
 
 _HEALTH_EVERY_S = 2.0
 _GOODBYE_S = 15.0  # beyond the longest goodbye of a call
-_LOOK_FOR_ENDS_S = 1.0
 _LAG_EVERY_S = 0.05  # a standstill is measured so much too short at most
 _LAG_WINDOW = 100
 
@@ -219,126 +208,3 @@ def _profile_name(args: tuple[str, ...]) -> str:
     """Stasis(voicebot,profile=NAME) -> NAME; without one: default."""
     named = [arg.removeprefix("profile=") for arg in args if arg.startswith("profile=")]
     return named[0] if named else "default"
-
-
-async def run(setup: Setup, stop: asyncio.Event) -> None:
-    """Take calls until `stop` is set (then drain), or until Asterisk refuses us for good.
-
-    Raises AriFailure, MediaError (addresses, no port), WebPortError.
-    """
-    check_addresses(setup.media, setup.ari.url, [profile.media for profile in setup.profiles.values()])
-    async with _application(setup) as (application, link):
-        # events come until the last call has ended: a drain hears hang-ups like any other time
-        events = asyncio.ensure_future(link.run())
-        try:
-            await _first_of(asyncio.shield(events), stop.wait())
-        except AppReplaced:
-            log.warning(
-                "another process took the app over: no new calls, the running ones are brought to their end"
-            )
-            await _first_of(application.drain(), _look_for_ends(link))
-            raise
-        else:
-            await application.drain()
-        finally:
-            events.cancel()
-            await asyncio.wait((events,))
-
-
-async def _look_for_ends(link: AriLink) -> None:
-    """Without events, ask for the calls that have ended."""
-    while True:
-        await asyncio.sleep(_LOOK_FOR_ENDS_S)
-        try:
-            await link.end_calls_gone()
-        except AriError as error:
-            log.warning("could not ask Asterisk which calls have ended: %s", error)
-
-
-@asynccontextmanager
-async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink]]:
-    metrics = Metrics()
-    async with AsyncExitStack() as stack:
-        transcript = stack.enter_context(Transcript(setup.transcript))
-        flights = stack.enter_context(FlightRecorder(setup.calls.flight_recorder))
-        workers = setup.workers
-        session = await stack.enter_async_context(worker_session())
-        stt = await stack.enter_async_context(
-            SttClient(workers.stt.base_urls, api_key=workers.stt.api_key, session=session)
-        )
-        llm = await stack.enter_async_context(
-            LlmClient(
-                workers.llm.base_urls, model=workers.llm.model, api_key=workers.llm.api_key, session=session
-            )
-        )
-        tts = await stack.enter_async_context(
-            TtsClient(workers.tts.base_urls, api_key=workers.tts.api_key, session=session)
-        )
-        made_by = f"{workers.tts.base_url} {workers.tts.voice}"
-        phrases = PhraseBook(
-            tts, setup.phrases_dir, made_by, lambda profile: WIRE[medium_of(setup.media, profile.media)].rate
-        )
-        overrides = [profile.media for profile in setup.profiles.values()]
-        plane = await stack.enter_async_context(MediaPlane(setup.media, overrides=overrides))
-        calls: list[Application] = []
-        link = await stack.enter_async_context(
-            AriLink(
-                setup.ari,
-                setup.ari.app,  # the same after a restart, so that a new process knows what an old one left
-                on_call=lambda start: calls[0].on_call(start),
-                on_state=lambda state: calls[0].on_link(state),
-            )
-        )
-        metrics.count_ari(link.counts)
-        # inside the link: calls that are cut short still take their legs down and hang up
-        group = await stack.enter_async_context(_cancelled_at_exit())
-        board = Switchboard(
-            link,
-            plane,
-            stt,
-            llm,
-            tts,
-            phrases,
-            metrics,
-            transcript,
-            EndWaits.around(setup.media.endpoint.end_ms),
-            flights,
-        )
-        application = Application(setup, board, group)
-        calls.append(application)
-        await stack.enter_async_context(web_server(setup.web, application.readiness, metrics.registry))
-        group.create_task(phrases.learn(list(setup.profiles.values())))
-        group.create_task(application.watch_workers(session))
-        group.create_task(application.watch_lag())
-        yield application, link
-
-
-@asynccontextmanager
-async def _cancelled_at_exit() -> AsyncIterator[asyncio.TaskGroup]:
-    """A TaskGroup whose tasks do not outlive the block."""
-    async with asyncio.TaskGroup() as outer:
-        holder: asyncio.Future[asyncio.TaskGroup] = asyncio.get_running_loop().create_future()
-
-        async def hold() -> None:
-            async with asyncio.TaskGroup() as inner:
-                holder.set_result(inner)
-                await asyncio.Event().wait()
-
-        keeper = outer.create_task(hold())
-        try:
-            yield await holder
-        finally:
-            keeper.cancel()
-
-
-async def _first_of(*work: Awaitable[object]) -> None:
-    """Wait for the first to finish, cancel the others, raise what the first raised."""
-    tasks = [asyncio.ensure_future(one) for one in work]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-    for task in done:
-        task.result()

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gpu_workers.client import worker_session
-from stasis_app.application import Setup, run
+from stasis_app.application import Setup
+from stasis_app.running import run
 from voicebot import health, logs
 from voicebot.addresses import web_url
 from voicebot.config import PASSWORD_VARIABLE, Config, cache_dir

@@ -13,7 +13,8 @@ import aiohttp
 
 from gpu_workers.settings import LlmSettings, SttSettings, TtsSettings, WorkersSettings
 from media_bridge.settings import MediaSettings
-from stasis_app.application import Setup, run
+from stasis_app.application import Setup
+from stasis_app.running import run
 from stasis_app.settings import AriSettings, CallSettings, Profile, WebSettings
 from tests.support.fake_workers import FakeWorkers
 from tests.support.rig import HOST, AriProbe, free_ports

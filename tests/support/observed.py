@@ -61,5 +61,5 @@ def observed_calls() -> Iterator[list[Observed]]:
                 yield session
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("stasis_app.application.MediaPlane", ObservedPlane)
+        patch.setattr("stasis_app.running.MediaPlane", ObservedPlane)
         yield calls

@@ -25,7 +25,8 @@ from gpu_workers.settings import LlmSettings, SttSettings, TtsSettings, WorkersS
 from media_bridge.g711 import CODECS
 from media_bridge.rtp import RtpPacket, build, parse
 from media_bridge.settings import MediaSettings
-from stasis_app.application import Setup, run
+from stasis_app.application import Setup
+from stasis_app.running import run
 from stasis_app.settings import CallSettings, Profile, WebSettings
 from tests.support.fake_ari import FakeAri
 from tests.support.fake_workers import FakeWorkers, Reply, Spoken, fake_workers
