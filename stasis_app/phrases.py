@@ -137,7 +137,7 @@ def _read(path: Path) -> bytes:
     """Whole samples; empty: it is not there, or cannot be read, and is made anew."""
     try:
         pcm = path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return b""
     except OSError as error:
         log.warning("a ready phrase cannot be read and is made anew: %s: %s", path, error.strerror or error)
