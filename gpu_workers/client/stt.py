@@ -1,5 +1,6 @@
 """Speech to text: `POST /v1/audio/transcriptions`."""
 
+import io
 import math
 import struct
 from collections.abc import Mapping, Sequence
@@ -72,7 +73,8 @@ class SttClient:
 
         def form() -> Mapping[str, Any]:
             data = aiohttp.FormData()
-            data.add_field("file", wav, filename="utterance.wav", content_type="audio/wav")
+            # a file, for aiohttp warns of large bytes
+            data.add_field("file", io.BytesIO(wav), filename="utterance.wav", content_type="audio/wav")
             data.add_field("response_format", "verbose_json")
             fields = {"model": self._model, "language": language, "prompt": prompt}
             for name, value in fields.items():

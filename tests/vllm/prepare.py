@@ -15,7 +15,7 @@ from gpu_workers.models import fetch
 from voicebot.cache import default_cache_dir
 
 # vLLM and PyTorch are built for each Python; the hashes are those of 3.11 on x86-64
-VLLM = Packages("vllm", "900 MB to download, 2.5 GB on disk", REQUIREMENTS)
+VLLM = Packages("vllm", "610 MB to download, 2.5 GB on disk", REQUIREMENTS)
 PYTHONS = ((3, 11),)
 MODEL = "smollm2-135m"
 _CONVERT = Path(__file__).with_name("convert.py")

@@ -105,6 +105,15 @@ class TestStt:
             )
         assert heard.turn_end == understood
 
+    async def test_a_long_utterance_goes_without_a_warning(self, fakes: FakeWorkers) -> None:
+        """aiohttp warns of a body of more than 1 MiB that is no file."""
+        fakes.stt.answers = ["A long story."]
+        async with SttClient(fakes.stt_url) as stt:
+            heard = await stt.transcribe(
+                bytes(2 * 8000 * 90), 8000, priority="final", deadline_ms=None, call_id="c1", language="en"
+            )
+        assert (heard.text, heard.seconds) == ("A long story.", 90.0)
+
     async def test_eager_and_final_of_one_utterance_get_one_answer(self, fakes: FakeWorkers) -> None:
         fakes.stt.answers = ["First.", "Second."]
         async with SttClient(fakes.stt_url) as stt:
