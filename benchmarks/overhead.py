@@ -21,6 +21,7 @@ import yaml
 
 from benchmarks.report import publish, table
 from caller_phone.script import HangUp, Say, Step, Turn, WaitAnswer, WaitGreeting
+from media_bridge.settings import EndpointSettings
 from media_bridge.turn_end import end_wait_ms
 from media_bridge.turn_end_waits import EndWaits
 from tests.support.fake_workers import FakeWorkers, fake_workers
@@ -176,7 +177,7 @@ def main() -> int:
     turns = 4 if chosen.quick else chosen.turns
 
     async def run(hurry: asyncio.Event) -> int:
-        shipped = await measure("as shipped", 160, turns, hurry)
+        shipped = await measure("as shipped", EndpointSettings().pause_ms, turns, hurry)
         late = await measure("nothing ahead", END_MS, turns, hurry)
         report(shipped, late, keep=not chosen.quick)
         return 0
