@@ -29,6 +29,7 @@ class Exchange:
         self._response: aiohttp.ClientResponse | None = None
         self._pushed_back = b""
         self._judged = False
+        self._begun: float | None = None
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -49,7 +50,7 @@ class Exchange:
     ) -> None:
         """Sends the request and waits for the first byte of a good answer, `first_byte_s` at most."""
         clock = asyncio.get_running_loop().time
-        asked = clock()
+        asked = self._begun = clock()
         try:
             async with asyncio.timeout(first_byte_s) as limit:
                 with self._waiting(limit):
@@ -99,7 +100,7 @@ class Exchange:
     def error(self, what: str, *, retryable: bool, status: int | None = None) -> WorkerError:
         """One that may be tried again counts against this worker."""
         if retryable:
-            self._judge(self._link.failed, self._base)
+            self._judge(self._link.failed, self._base, self._begun)
         return self._link.error(self._url, what, retryable, status)
 
     async def _refused(self, response: aiohttp.ClientResponse) -> WorkerError:

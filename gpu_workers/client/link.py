@@ -166,8 +166,8 @@ class WorkerLink:
     def undecided(self, base: str) -> None:
         self._replicas.undecided(base)
 
-    def failed(self, base: str) -> None:
-        opened = self._replicas.failed(base, _now())
+    def failed(self, base: str, begun: float | None = None) -> None:
+        opened = self._replicas.failed(base, _now(), begun)
         if opened:
             log.warning(
                 "%s worker at %s failed %d times in a row and gets no requests", self._name, base, FAILURES

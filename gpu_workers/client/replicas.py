@@ -88,11 +88,17 @@ class Replicas:
 
     # --- how a request went ---
 
-    def failed(self, url: str, now: float) -> bool:
-        """It broke, fell silent, or answered with a fault of its own. True when that opens its breaker."""
+    def failed(self, url: str, now: float, begun: float | None = None) -> bool:
+        """It broke, fell silent, or answered with a fault of its own. True when that opens its breaker.
+
+        `begun`: when this request began. What was on its way when another one failed fails with it, and is counted with
+        it: behind one address may be many workers, of which one has died with all it had in hand.
+        """
         one = self._all[url]
-        one.failures.append(now)
         one.last_of_all_until = now + REST_S
+        if begun is not None and one.failures and begun < one.failures[-1] and one.breaker is Breaker.CLOSED:
+            return False
+        one.failures.append(now)
         recent = sum(now - at <= WINDOW_S for at in one.failures)
         if one.breaker is Breaker.OPEN or (one.breaker is Breaker.CLOSED and recent < FAILURES):
             return False

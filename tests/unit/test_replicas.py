@@ -57,6 +57,15 @@ def test_the_second_try_goes_to_another_one_even_if_that_is_not_its_turn() -> No
     assert asked(Replicas([A]), 0.0, but=A) == A, "the only one is asked again"
 
 
+def test_what_was_on_its_way_when_one_failed_fails_with_it_and_counts_once() -> None:
+    """Behind one address may be many workers, of which one has died with three requests in hand."""
+    replicas = Replicas([A])
+    assert not any(replicas.failed(A, 10.0 + number / 100, begun=9.0) for number in range(5))
+    assert asked(replicas, 10.1, but=A) == A
+    assert not replicas.failed(A, 10.2, begun=10.1)
+    assert replicas.failed(A, 10.4, begun=10.3), "three that were begun one after the other"
+
+
 def test_one_that_wants_time_gets_it() -> None:
     replicas = Replicas([A, B])
     replicas.busy(A, 10.0, 2.0)
