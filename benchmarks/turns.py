@@ -74,10 +74,10 @@ async def measure(
         update={"port_start": 28000, "port_end": 28998, "port_quarantine_s": 0.0}
     )
     waits = EndWaits.around(settings.endpoint.end_ms)
-    async with _recogniser(config, text, hurry) as url, worker_session() as session:
+    async with _recogniser(config, text, hurry) as url, SttClient(url) as stt:
         with MediaEngine() as engine:
             async with MediaPlane(settings) as plane:
-                line = Line(engine, plane, SttClient(url, session=session), waits)
+                line = Line(engine, plane, stt, waits)
                 words_ms = await _words_take_ms(line.stt, clips)
                 asked = await play_all(line, turn_jobs(clips, asked=True), chosen.beside, settings, _say)
                 # the recogniser has little to do here: more of them go side by side

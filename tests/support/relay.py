@@ -49,6 +49,11 @@ class Impairment:
     rewrite: Rewrite | None = None
 
 
+def _is_rtcp(datagram: bytes) -> bool:
+    """By its second byte (RFC 5761 section 4)."""
+    return len(datagram) > 1 and datagram[1] in range(192, 224)
+
+
 class Network:
     """One direction, without sockets and clock: packets go in, packets with the instant they arrive come
     out.
@@ -66,7 +71,8 @@ class Network:
         """What the other side will get because of this datagram, and when."""
         rewrite = self._impairment.rewrite
         arriving: list[tuple[float, bytes]] = []
-        for each in [datagram] if rewrite is None else rewrite(datagram):
+        # Asterisk sends its reports to the same port
+        for each in [datagram] if rewrite is None or _is_rtcp(datagram) else rewrite(datagram):
             arriving += self._carry(each, now)
         return arriving
 
