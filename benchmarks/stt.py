@@ -63,7 +63,7 @@ class Load:
 
     @property
     def rate(self) -> float:
-        return len(self.answers) / self.seconds
+        return len(self.answers) / self.seconds if self.seconds else 0.0
 
     @property
     def error_rate(self) -> float:

@@ -4,9 +4,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 env=var/ray
-stamp() { { pwd -P; cat requirements/ray.txt requirements/dev.txt scripts/ray.sh; } | cksum; }
-if [ "$(cat $env/done 2>/dev/null)" = "$(stamp)" ]; then exit 0; fi
 scripts/setup.sh dev
+stamp() { { pwd -P; .venv/bin/python -V; cat requirements/ray.txt requirements/dev.txt scripts/ray.sh; } | cksum; }
+if [ "$(cat $env/done 2>/dev/null)" = "$(stamp)" ]; then exit 0; fi
 echo "Installing Ray into $env (about 110 MB to download, less what pip has cached)."
 SECONDS=0
 rm -rf $env

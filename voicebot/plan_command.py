@@ -59,12 +59,7 @@ def _machine(machine: Machine) -> str:
         return f"No GPU. CPU: {cpu}."
     rows = []
     for device in machine.devices():
-        link = device.card.link
-        lanes = (
-            "-"
-            if link is None
-            else f"gen {link.generation} of {link.max_generation}, x{link.width} of x{link.max_width}"
-        )
+        lanes = _lanes(device.card.link)
         held = ", ".join(f"{user.name or '?'} ({user.pid})" for user in device.users) or "-"
         major, minor = device.card.compute_capability
         free = f"{device.memory.free / GIB:.2f} of {device.memory.usable / GIB:.2f}"

@@ -165,13 +165,22 @@ def _mirror() -> str:
     if named := os.environ.get("VOICEBOT_DEBIAN_MIRROR"):
         return named
     targets = ("indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian")
-    known = _output("apt-get", *targets).split()
+    # on a machine that never ran `apt-get update`, what apt would ask
+    known = _output("apt-get", *targets).split() or debian_mirrors(
+        _output("apt-get", "update", "--print-uris")
+    )
     if not known:
         raise FetchError(
             "this machine's apt knows no Debian mirror: run `apt-get update` on a Debian machine, or set "
             "VOICEBOT_DEBIAN_MIRROR to the address of one"
         )
     return min(known)
+
+
+def debian_mirrors(uris: str) -> list[str]:
+    """The mirrors of Debian itself in what `apt-get update --print-uris` prints: not those of its security fixes."""
+    mirrors = {line.lstrip("'").partition("/dists/")[0] for line in uris.splitlines() if "/dists/" in line}
+    return sorted(mirror for mirror in mirrors if mirror.endswith("/debian"))
 
 
 def _download(command: Sequence[str], archives: Path, total: int, say: Say) -> None:

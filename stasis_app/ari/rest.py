@@ -95,15 +95,6 @@ class Ari:
             "POST", f"/channels/{_part(channel_id)}/variable", body={"variable": name, "value": value}
         )
 
-    async def get_variable(self, channel_id: str, name: str) -> str:
-        """Also a function: `CALLERID(num)`. An unset one is a 404."""
-        path = f"/channels/{_part(channel_id)}/variable"
-        answer = await self._call("GET", path, {"variable": name})
-        value = answer.get("value") if isinstance(answer, dict) else None
-        if not isinstance(value, str):
-            raise AriError(200, "GET", path, "no value in the answer")
-        return value
-
     async def external_media(self, channel_id: str, offer: Offer) -> Peer:
         """Make a media channel under our own `channel_id`; returns where its other end is.
 
@@ -157,9 +148,6 @@ class Ari:
     async def add_channel(self, bridge_id: str, channel_id: str) -> None:
         await self._call("POST", f"/bridges/{_part(bridge_id)}/addChannel", {"channel": channel_id})
 
-    async def remove_channel(self, bridge_id: str, channel_id: str) -> None:
-        await self._call("POST", f"/bridges/{_part(bridge_id)}/removeChannel", {"channel": channel_id})
-
     async def delete_bridge(self, bridge_id: str) -> None:
         """One that is gone is well deleted."""
         await self._delete(f"/bridges/{_part(bridge_id)}")
@@ -167,10 +155,6 @@ class Ari:
     async def play(self, channel_id: str, media: str, playback_id: str) -> None:
         """Play `media` (sound:..., tone:...) under our own id; PlaybackFinished tells the end."""
         await self._call("POST", f"/channels/{_part(channel_id)}/play/{_part(playback_id)}", {"media": media})
-
-    async def stop_playback(self, playback_id: str) -> None:
-        """One that is over is well stopped."""
-        await self._delete(f"/playbacks/{_part(playback_id)}")
 
     async def _delete(self, path: str, query: Query = _NOTHING) -> None:
         try:

@@ -60,7 +60,9 @@ async def test_a_question_is_answered(line: Line, caplog: pytest.LogCaptureFixtu
     assert talk.stopped_at is None
     assert [turn.answered for turn in talk.turns] == [True]
     assert talk.packets.missing == 0
-    assert set(talk.packets.timestamp_steps) == {160}
+    # where the machine itself stood still, the timestamps say so
+    assert talk.packets.timestamp_steps[160] >= 0.97 * talk.packets.packets
+    assert {step % 160 for step in talk.packets.timestamp_steps} == {0}
     wide = line.transport != "rtp"
     assert {heard.rate for heard in line.workers.stt.requests} == {16_000 if wide else 8000}
     asked = line.workers.llm.requests[-1]["messages"]

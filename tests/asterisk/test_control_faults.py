@@ -70,7 +70,7 @@ async def test_calls_live_through_cuts_and_silence_and_what_ended_meanwhile_is_c
     """A2, A3, A4, A17, P7, D6."""
     async with (
         line_to(HOST, asterisk.http_port) as line,
-        running_bot(asterisk, workers, tmp_path, ari_url=line.url, heartbeat_s=0.5) as bot,
+        running_bot(asterisk, workers, tmp_path, ari_url=line.url, heartbeat_s=1.0) as bot,
         Phone() as phone,
         AsyncExitStack() as stack,
     ):
@@ -191,7 +191,7 @@ async def test_a_second_bot_of_the_same_name_takes_over_and_the_first_ends(
     asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
 ) -> None:
     """A7: the caller of the first goes on in the dialplan; the next call is the second's."""
-    elsewhere = MEDIA.model_copy(update={"port_start": 32_702, "port_end": 32_798})
+    elsewhere = MEDIA.model_copy(update={"port_start": 32_702, "port_end": 32_766})
     async with AsyncExitStack() as stack:
         phone = await stack.enter_async_context(Phone())
         with pytest.RaisesGroup(AppReplaced, flatten_subgroups=True):

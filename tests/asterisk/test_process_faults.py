@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from socket import SOCK_STREAM
+from typing import Self
 
 import aiohttp
 import pytest
@@ -24,7 +25,11 @@ from tests.support.fake_workers import FakeWorkers, fake_workers
 from tests.support.rig import HOST, SippResult, free_ports, run_sipp
 from voicebot.asterisk import AsteriskProcess
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.may_leave("the session's Asterisk"),
+    pytest.mark.timeout(300),
+]
 
 ROOT = Path(__file__).parents[2]
 QUESTION = ROOT / "tests" / "data" / "speech" / "price01.wav"
@@ -178,10 +183,12 @@ async def test_frozen_for_eight_seconds_under_many_calls_it_leaves_nothing(
         assert burst(back) < 50, "what was missed is not sent after it"
         await call.hang_up()
         await frozen.bot.until_idle(20)
-        # who was frozen while being connected goes on in the dialplan
-        handed_back = await frozen.ended("media_failed")
-        assert failed <= handed_back <= 10
-        assert await frozen.ended("caller_hung_up") + handed_back == 2 * CALLS + 11
+        # who was frozen while being connected goes on in the dialplan, and on a slow machine who finds it overloaded
+        half_connected = await frozen.ended("media_failed")
+        turned_away = await frozen.bot.metric("voicebot_calls_refused_total", reason="overloaded")
+        assert half_connected <= 10
+        assert failed <= half_connected + turned_away
+        assert await frozen.ended("caller_hung_up") + half_connected + turned_away == 2 * CALLS + 11
         assert await frozen.bot.metric("voicebot_defects_total") == 0
         await nothing_left(asterisk)
         frozen.send(signal.SIGTERM)
@@ -201,6 +208,43 @@ async def all_answered(bot: Process, asterisk: AsteriskProcess, count: int) -> b
 def burst(instants: list[float]) -> int:
     """The most packets in 0.2 s."""
     return max(sum(start <= at < start + 0.2 for at in instants) for start in instants)
+
+
+async def test_two_hundred_calls_in_a_row_leave_the_process_as_it_was(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    """D28: files, threads and memory after the first 70 calls, and after 140 more."""
+    async with process(asterisk, workers, tmp_path) as bot:
+        held = []
+        for _ in range(3):
+            result = await run_sipp(
+                "uac_silent", asterisk, calls=70, rate=10, pause_ms=800, keys={"rtp_port": "9"}
+            )
+            assert result.failed == 0
+            await bot.bot.until_idle(20)
+            await nothing_left(asterisk)
+            held.append(Held.of(bot.running.pid))
+        assert await bot.ended("caller_hung_up") == 210
+    warm, *later = held
+    for now in later:
+        assert now.files <= warm.files + 2, held
+        assert now.threads <= warm.threads + 1, held
+        assert now.memory_mib <= warm.memory_mib + 8, held
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a process has in hand."""
+
+    files: int
+    threads: int
+    memory_mib: float
+
+    @classmethod
+    def of(cls, pid: int) -> Self:
+        status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+        files = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+        return cls(files, int(status["Threads"]), int(status["VmRSS"].split()[0]) / 1024)
 
 
 async def test_killed_and_told_to_stop(

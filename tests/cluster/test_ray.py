@@ -73,7 +73,7 @@ async def talk(stt: SttClient, caller: int, said: Sequence[str], done: list[tupl
         done.append((clip, text))
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 async def test_a_replica_that_is_killed_under_load_loses_no_utterance() -> None:
     for model in ("whisper-tiny.en", "joe"):
         fetch(model, default_cache_dir(), print)

@@ -90,3 +90,17 @@ async def _until_ready(worker: WorkerProcess) -> None:
         while not (await health(http, worker.url)).ready:
             assert worker.process.returncode is None, "the worker ended before it was ready"
             await asyncio.sleep(0.05)
+
+
+async def decoded(http: aiohttp.ClientSession, worker: WorkerProcess) -> tuple[int, int]:
+    """Batches that were begun, and the utterances in them."""
+    async with http.get(f"{worker.url}/metrics") as metrics:
+        lines = (await metrics.text()).splitlines()
+    counted = dict(line.split() for line in lines if line.startswith("voicebot_stt_batch_"))
+    return int(float(counted["voicebot_stt_batch_count"])), int(float(counted["voicebot_stt_batch_sum"]))
+
+
+async def begun(http: aiohttp.ClientSession, worker: WorkerProcess) -> None:
+    async with asyncio.timeout(20):
+        while not (await decoded(http, worker))[0]:  # noqa: ASYNC110 - what is waited for happens in the process
+            await asyncio.sleep(0.02)

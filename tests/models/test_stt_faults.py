@@ -13,7 +13,7 @@ import pytest
 from gpu_workers.client import SttClient, Transcript, WorkerError, health
 from gpu_workers.client.link import Limits
 from gpu_workers.client.stt import Priority
-from tests.models.conftest import StartWorker, WorkerProcess
+from tests.models.conftest import StartWorker, WorkerProcess, begun, decoded
 
 SPEECH = Path(__file__).parents[1] / "data" / "speech"
 CLIPS = ("price01", "pay01", "short01", "no01", "weather01")
@@ -52,26 +52,12 @@ async def heard_at_last(stt: SttClient) -> Transcript:
                 await asyncio.sleep(0.1)
 
 
-async def decoded(http: aiohttp.ClientSession, worker: WorkerProcess) -> tuple[int, int]:
-    """Batches that were begun, and the utterances in them."""
-    async with http.get(f"{worker.url}/metrics") as metrics:
-        lines = (await metrics.text()).splitlines()
-    counted = dict(line.split() for line in lines if line.startswith("voicebot_stt_batch_"))
-    return int(float(counted["voicebot_stt_batch_count"])), int(float(counted["voicebot_stt_batch_sum"]))
-
-
 async def waiting(http: aiohttp.ClientSession, worker: WorkerProcess, number: int) -> None:
     async with asyncio.timeout(20):
         while True:
             async with http.get(f"{worker.url}/health") as answer:
                 if (await answer.json())["queue"] == number:
                     return
-            await asyncio.sleep(0.02)
-
-
-async def begun(http: aiohttp.ClientSession, worker: WorkerProcess) -> None:
-    async with asyncio.timeout(20):
-        while not (await decoded(http, worker))[0]:  # noqa: ASYNC110 - what is waited for happens in the process
             await asyncio.sleep(0.02)
 
 

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from gpu_workers.client import LlmClient, Message, SttClient, TtsClient, WorkerError, health
 from gpu_workers.models import fetch
-from tests.models.conftest import StartWorker
+from tests.models.conftest import StartWorker, begun
 
 CLIP = Path(__file__).parents[1] / "data" / "speech" / "price01.wav"
 KEY = "s3cret-key"
@@ -33,7 +33,8 @@ async def test_stt_hears_and_ends_what_it_began(start_worker: StartWorker) -> No
                 pcm(), 8000, priority="final", deadline_ms=None, call_id="c1", language="en", prompt=None
             )
         )
-        await asyncio.sleep(0.03)
+        async with aiohttp.ClientSession() as http:
+            await begun(http, worker)
         assert await worker.stop() == 0
         assert (await running).text == "How much does the monthly plan cost?"
 

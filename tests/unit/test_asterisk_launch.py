@@ -20,7 +20,7 @@ from voicebot.child import guarded
 from voicebot.errors import PortTakenError
 from voicebot.programs import SippInstall, fetch_sipp
 from voicebot.run_folder import run_folder
-from voicebot.unpacked import FetchError, Unpacked, fetch
+from voicebot.unpacked import FetchError, Unpacked, debian_mirrors, fetch
 
 NOWHERE = AsteriskInstall(("/nonexistent/asterisk",), "22.10.1")
 
@@ -329,3 +329,12 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < give_up_at, "it did not happen"
         time.sleep(0.01)
+
+
+def test_debians_mirror_is_found_before_apt_has_any_lists() -> None:
+    asked = """'http://mirror.example/debian/dists/bookworm/InRelease' mirror.example_debian_dists_bookworm_InRelease 0
+'http://mirror.example/debian-security/dists/bookworm-security/InRelease' mirror.example_security 0
+'https://packages.example/docker/dists/bookworm/InRelease' packages.example_docker 0
+"""
+    assert debian_mirrors(asked) == ["http://mirror.example/debian"]
+    assert debian_mirrors("") == []

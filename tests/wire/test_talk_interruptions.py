@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import numpy as np
 import pytest
 
+from caller_phone.talkspurt import voiced_bounds
 from tests.support.fake_workers import Fault
 from tests.support.media_call import speech
 from tests.support.talk import PROFILE, Scene, talk
@@ -62,6 +64,29 @@ def test_an_answer_nobody_heard_is_not_remembered_and_both_questions_are_answere
             assert scene.workers.llm.running == 0
 
     virtual_time(main())
+
+
+@pytest.mark.parametrize("clip", [WORDS, "interrupt02.wav", "pay01.wav", "weather01.wav"])
+def test_the_bot_is_silent_within_320_ms_of_the_first_sound_of_speech(
+    virtual_time: RunVirtual, clip: str
+) -> None:
+    """At any phase between the caller's packets, the bot's frames and those of the voice detector."""
+    bounds = voiced_bounds(np.frombuffer(speech(clip), "<i2"))
+    assert bounds is not None
+
+    async def main(phase: int) -> float:
+        async with talk() as scene:
+            await scene.ask("Tell me about bikes.", LONG, NEXT)
+            await scene.until_heard(LONG, for_s=1.0 + phase * 0.02)
+            await asyncio.sleep(phase * 0.003)
+            began = scene.now + bounds[0] / 8000
+            await scene.say(clip, "What did you just say?")
+            await scene.until_said(NEXT)
+            tones = {spoken.hz for spoken in scene.workers.tts.spoken if spoken.text in LONG}
+            return max(spurt.end for spurt in scene.spurts() if spurt.hz in tones) - began
+
+    took = [virtual_time(main(phase)) for phase in range(7)]
+    assert max(took) <= 0.32, took
 
 
 @pytest.mark.parametrize(("sound", "words"), [(COUGH, ""), (SHORT, "Mm-hm."), (SHORT, "Okay.")])
