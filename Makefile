@@ -5,7 +5,7 @@ ARGS ?=
 REAL := $(wildcard tests/wire tests/models tests/asterisk tests/cluster)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo check test test-ray test-vllm fuzz audit bench fetch clean
+.PHONY: help run demo check check-style check-types check-unit check-property test test-ray test-vllm fuzz audit bench fetch clean
 
 help:
 	@echo 'make run      start everything: call sip:1000@127.0.0.1:5060 and talk (Ctrl-C stops it)'
@@ -36,11 +36,19 @@ fetch:
 
 check:
 	@scripts/setup.sh dev
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-unit check-style check-types check-property
+
+check-style:
 	$(V)/ruff check .
 	$(V)/ruff format --check .
-	$(V)/mypy .
 	$(V)/lint-imports
-	$(V)/pytest -q tests/unit tests/property
+
+check-types:
+	$(V)/mypy .
+
+# side by side: what failed last is kept for the tests that `make test` runs again
+check-unit check-property: check-%:
+	$(V)/pytest -q -p no:cacheprovider tests/$*
 
 test: check
 	$(V)/python -m tests.fuzz --seed 1
