@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import soxr  # type: ignore[import-untyped]
 
+from benchmarks.stt_score import word_errors
 from gpu_workers.stt.scheduler import Utterance
 from gpu_workers.stt.whisper import WhisperRecogniser
 from gpu_workers.tts.piper import PiperSpeech
@@ -19,7 +20,7 @@ from media_bridge.jitter import Frame, Lost
 from media_bridge.rtp import RtpPacket, build, parse
 from media_bridge.settings import VoiceSettings
 from media_bridge.vad import SileroGate
-from tests.models.test_whisper import word_errors, words
+from tests.models.test_whisper import words
 from tests.support.listening import levels, listen
 from tests.support.network import hear
 from tests.support.relay import Impairment, Network

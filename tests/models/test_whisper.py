@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import soxr  # type: ignore[import-untyped]
 
+from benchmarks.stt_score import word_errors
 from gpu_workers.errors import RequestError
 from gpu_workers.stt.audio import Samples, samples_of
 from gpu_workers.stt.gates import Decoding
@@ -35,16 +36,6 @@ def said(name: str) -> str:
 
 def words(text: str) -> list[str]:
     return re.findall(r"[a-z0-9']+", text.lower())
-
-
-def word_errors(heard: list[str], right: list[str]) -> int:
-    """Levenshtein distance in words."""
-    row = list(range(len(heard) + 1))
-    for number, word in enumerate(right, 1):
-        before, row[0] = row[0], number
-        for place, other in enumerate(heard, 1):
-            before, row[place] = row[place], min(row[place] + 1, row[place - 1] + 1, before + (word != other))
-    return row[-1]
 
 
 def hear(whisper: WhisperRecogniser, samples: Samples, language: str | None = "en") -> str:
