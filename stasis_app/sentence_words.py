@@ -54,3 +54,16 @@ OPENING: Final = JOINING | frozenset(
     "from by in on over through at with for about during before after until till near between within if when and "
     "or".split()
 )
+# said before an answer proper; a voice may pause behind their comma
+OPENERS: Final = frozenset(
+    (
+        "yes,no,yeah,sure,certainly,absolutely,definitely,of course,sorry,i'm sorry,i am sorry,unfortunately,well,"
+        "okay,ok,alright,all right,great,perfect,right,thanks,thank you,you're welcome,hello,hi,good morning,"
+        "good afternoon,"
+        "ja,nein,natürlich,selbstverständlich,gerne,gern,sicher,klar,leider,tut mir leid,entschuldigung,danke,"
+        "guten tag,"
+        "oui,non,bien sûr,certainement,désolé,désolée,je suis désolé,malheureusement,d'accord,merci,bonjour,"
+        "sí,claro,por supuesto,desde luego,lo siento,perdón,lamentablemente,bueno,vale,gracias,hola,buenos días,"
+        "certo,mi dispiace,purtroppo,va bene,grazie,buongiorno,nee,natuurlijk,helaas,sim,não,desculpe,infelizmente"
+    ).split(",")
+)

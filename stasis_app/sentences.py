@@ -17,17 +17,14 @@ import unicodedata
 from typing import Final
 
 from stasis_app import sentence_words as words
+from stasis_app.full_stops import CLOSERS, FINALS, WIDE_FINALS, full_stop_ends, sounds_ended
 from stasis_app.speakable import spoken_characters
-from stasis_app.speakable_locale import NO_STOPS, Stops, stops
+from stasis_app.speakable_locale import stops
 
-_CLOSERS: Final = "\"'”’»)]}*_`~」』）】》"
-_FINALS: Final = "!?‽؟"
-_WIDE_FINALS: Final = "。！？｡।॥۔።。"
 _WIDE_CLAUSES: Final = "，、；：،"
 _CLAUSES: Final = ",;:—–"
+_OPENER: Final = re.compile(r"(\w[\w’' ]*),\s?\S*$")
 _LIST_MARK: Final = re.compile(r"[\s*_#>|+-]*(?:(\d{1,2})[.)]|[a-z]\))?[\s*_`~|+-]*$")
-_NUMBER: Final = re.compile(r"[$€£#(]*[\d.,:/-]*\d$")
-_LETTERS_WITH_DOTS: Final = re.compile(r"(?:\w\.)+\w$")
 
 _MIN_WORDS: Final = 3
 _WIDE_WEIGHT: Final = 3
@@ -77,7 +74,7 @@ class SentenceChunker:
         """The open chunk if it looks like a whole sentence, since what would show that it is one is late."""
         text = self._open.rstrip()
         chunks: list[str] = []
-        if not self._is_list_mark(len(text)) and not _in_link(text) and _sounds_ended(text, self._stops):
+        if not self._is_list_mark(len(text)) and not _in_link(text) and sounds_ended(text, self._stops):
             self._cut(len(text), chunks)
         return chunks
 
@@ -104,6 +101,20 @@ class SentenceChunker:
                     self._cut(blank, chunks)
                     break
         return chunks
+
+    def close_opener(self) -> list[str]:
+        """The "Yes," of an answer that has got no further: a voice may pause behind it; often nothing."""
+        found = _OPENER.match(self._open)
+        chunks: list[str] = []
+        if found and not self._said and found[1].lower().replace("’", "'") in words.OPENERS:
+            self._cut(found.end(1) + 1, chunks)
+            self._said = 0  # what follows is still to begin early
+        return chunks
+
+    @property
+    def opening(self) -> bool:
+        """Whether so little is out that what is open should be cut as early as it can."""
+        return self._early
 
     @property
     def _early(self) -> bool:
@@ -138,18 +149,16 @@ class SentenceChunker:
         if char == "\n":
             return 0 if self._is_list_mark(last) else last
         if char.isspace():
-            return last if text[last - 1] in _FINALS else 0
+            return last if text[last - 1] in FINALS else 0
         if text[last - 1 : last].isspace():
             return self._after_space(last)
-        body = text[:last].rstrip(_CLOSERS)
-        return (
-            last if body and body[-1] in _WIDE_FINALS and char not in _CLOSERS + _WIDE_FINALS + _FINALS else 0
-        )
+        body = text[:last].rstrip(CLOSERS)
+        return last if body and body[-1] in WIDE_FINALS and char not in CLOSERS + WIDE_FINALS + FINALS else 0
 
     def _after_space(self, last: int) -> int:
         end = last - 1
-        mark = self._open[:end].rstrip(_CLOSERS)[-1:]
-        if mark in set(_FINALS + _WIDE_FINALS):
+        mark = self._open[:end].rstrip(CLOSERS)[-1:]
+        if mark in set(FINALS + WIDE_FINALS):
             return 0 if self._open[last].islower() else end
         if mark not in {".", "…"}:
             return 0
@@ -161,7 +170,7 @@ class SentenceChunker:
     def _ends(self, end: int, after: str, *, word_is_whole: bool = True) -> bool | None:
         if self._is_list_mark(end):
             return False
-        before = self._open[:end].rstrip(_CLOSERS)
+        before = self._open[:end].rstrip(CLOSERS)
         return full_stop_ends(before, after, word_is_whole=word_is_whole, stops=self._stops)
 
     def _is_list_mark(self, end: int) -> bool:
@@ -194,75 +203,6 @@ class SentenceChunker:
         return _soft_break(self._open, limit, min(self._first_chars, limit) if self._early else limit // 2)
 
 
-def full_stop_ends(before: str, after: str, *, word_is_whole: bool, stops: Stops = NO_STOPS) -> bool | None:
-    """Whether the "." or "…" at the end of `before` ends a sentence; None: the whole next word is needed to know.
-
-    `after` is the next word, or its first character while `word_is_whole` is false.
-    """
-    word = before.rsplit(maxsplit=1)[-1] if before.strip() else ""
-    if word.endswith(("..", "…")):
-        return not after[:1].islower()
-    word = word.lstrip("\"'“‘([{*_`~«").rstrip(".")
-    lower = word.lower().replace("’", "'")
-    if after[:1].isdigit():
-        return not (
-            lower in words.BEFORE_NUMBER | words.MAYBE_ENDS | words.TITLES
-            or _NUMBER.match(word)
-            or len(lower) < 2
-        )
-    if lower in words.TITLES or lower in stops.abbreviations:
-        return False
-    if after[:1].islower():
-        return _is_plain_word(lower)
-    if stops.after_ordinal and re.fullmatch(r"\d{1,2}", lower):
-        return after.rstrip(".").lower() not in stops.after_ordinal if word_is_whole else None
-    if (
-        lower in words.TITLES_OR_STREETS
-        or len(lower) == 1
-        or _LETTERS_WITH_DOTS.match(lower)
-        or lower in words.MAYBE_ENDS
-    ):
-        if not word_is_whole:
-            return None
-        return _opens_sentence(lower, after.rstrip(".").lower().replace("’", "'"))
-    return True
-
-
-def _sounds_ended(text: str, stops: Stops) -> bool:
-    """Whether a sentence ends with `text`, by what is there: no number, which may go on, and no abbreviation."""
-    closed = text.rstrip(_CLOSERS)
-    if not any(char.isalnum() for char in closed):
-        return False
-    if closed.endswith((*_FINALS, *_WIDE_FINALS, "..", "…")):
-        return True
-    if not closed.endswith(".") or _NUMBER.match(closed.rsplit(maxsplit=1)[-1].rstrip(".")):
-        return False
-    return full_stop_ends(closed, "x", word_is_whole=True, stops=stops) is True
-
-
-def _opens_sentence(before: str, after: str) -> bool:
-    if before in words.TITLES_OR_STREETS or (
-        before not in words.MAYBE_ENDS and (len(before) == 1 or "." in before)
-    ):
-        return after in words.STARTERS
-    return after not in words.GOES_ON
-
-
-def _is_plain_word(word: str) -> bool:
-    """Whether `word` can end a sentence that is followed by a small letter: no abbreviation of any kind."""
-    if (
-        len(word) == 1
-        or "." in word
-        or word in words.MAYBE_ENDS
-        or word in words.TITLES_OR_STREETS
-        or word in words.BEFORE_NUMBER - {"no", "sec", "art", "mar"}
-    ):
-        return False
-    if _NUMBER.match(word) or not word.isascii():
-        return not _NUMBER.match(word)
-    return len(word) > 4 or any(vowel in word for vowel in "aeiouy")
-
-
 def _clause_end(text: str, char: str, first_chars: int) -> int:
     """Where a clause of `first_chars` or more ends, as `char`, the newest character, shows; 0: nowhere."""
     last = len(text) - 1
@@ -276,11 +216,11 @@ def _clause_end(text: str, char: str, first_chars: int) -> int:
     before = text[:last].rstrip()
     if _weight(before) < first_chars:
         return 0
-    if before[-1] in _WIDE_CLAUSES and char not in _CLOSERS:
+    if before[-1] in _WIDE_CLAUSES and char not in CLOSERS:
         return len(before)
     if len(before) == last:
         return last if before[-1] == "—" and char.isalpha() else 0
-    closed = before.rstrip(_CLOSERS)
+    closed = before.rstrip(CLOSERS)
     if closed[-1:] in set(_CLAUSES) or before.endswith(" -"):
         return 0 if char.isdigit() else len(before)
     return 0
@@ -290,7 +230,7 @@ def _soft_break(text: str, limit: int, least: int) -> int:
     """The best place to cut `text` at or before `limit`: a clause, a joining word, a blank, else `limit` itself."""
     blanks = [at for at in range(limit, 0, -1) if text[at : at + 1].isspace() and text[at - 1] not in "$€£#"]
     for at in blanks:
-        if at >= least and text[at - 1] in _CLAUSES + _FINALS + ".…" and not text[at + 1 : at + 2].isdigit():
+        if at >= least and text[at - 1] in _CLAUSES + FINALS + ".…" and not text[at + 1 : at + 2].isdigit():
             word = text[:at].rsplit(maxsplit=1)[-1].lower().rstrip(".")
             if word not in words.TITLES | words.TITLES_OR_STREETS | words.BEFORE_NUMBER and len(word) > 1:
                 return at
@@ -302,7 +242,7 @@ def _soft_break(text: str, limit: int, least: int) -> int:
         ):
             return at
     for at in range(limit, least, -1):
-        if text[at - 1] in _WIDE_CLAUSES + _WIDE_FINALS:
+        if text[at - 1] in _WIDE_CLAUSES + WIDE_FINALS:
             return at
     if blanks:
         return next((at for at in blanks if at >= least and _takes_a_breath(text[:at])), blanks[0])

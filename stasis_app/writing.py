@@ -14,6 +14,9 @@ from stasis_app.turn import Parts, Turn
 # the sooner the first chunk closes, the sooner sound starts; the rest is made while it plays
 FIRST_CHARS, FIRST_MAX_CHARS = 10, 45
 
+OPENER_S = 0.06
+"""A model that has written a "Yes," and no more by then is slow: it is spoken, what follows is made meanwhile."""
+
 FIRST_PHRASE_S = 0.35
 """A model this slow has its first chunk closed where a voice may pause, comma or not."""
 
@@ -52,7 +55,7 @@ async def sentences(
                 chunks = chunker.close_sentence()
             else:
                 continue  # no tools are offered: a call of one is no speech
-            if turn.times.first_sentence is None and not chunks:
+            if chunker.opening and not chunks:
                 chunks = _overdue(chunker, now() - (turn.times.first_token or now()))
             for sentence in filter(None, map(speakable.feed, chunks)):
                 turn.times.first_sentence = turn.times.first_sentence or now()
@@ -67,7 +70,8 @@ async def sentences(
 def _overdue(chunker: SentenceChunker, waited_s: float) -> list[str]:
     if waited_s >= FIRST_CHUNK_S:
         return chunker.close_first()
-    return chunker.close_phrase() if waited_s >= FIRST_PHRASE_S else []
+    opener = chunker.close_opener() if waited_s >= OPENER_S else []
+    return opener or (chunker.close_phrase() if waited_s >= FIRST_PHRASE_S else [])
 
 
 async def with_lulls(pieces: AsyncIterator[Piece], lull_s: float) -> AsyncGenerator[Piece | None, None]:

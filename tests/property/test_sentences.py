@@ -55,6 +55,13 @@ def test_close_phrase_loses_nothing(text: str, at: int) -> None:
     assert "".join("".join(chunks).split()) == "".join(spoken_characters(text).split())
 
 
+@given(_texts.map("Yes, ".__add__), st.integers(0, 300))
+def test_close_opener_loses_nothing(text: str, at: int) -> None:
+    chunker = SentenceChunker()
+    chunks = chunker.feed(text[:at]) + chunker.close_opener() + chunker.feed(text[at:]) + chunker.finish()
+    assert "".join("".join(chunks).split()) == "".join(spoken_characters(text).split())
+
+
 @given(_texts, st.integers(0, 300))
 def test_close_sentence_loses_nothing(text: str, at: int) -> None:
     chunker = SentenceChunker()

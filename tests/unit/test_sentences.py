@@ -2,7 +2,8 @@
 
 import pytest
 
-from stasis_app.sentences import SentenceChunker, full_stop_ends
+from stasis_app.full_stops import full_stop_ends
+from stasis_app.sentences import SentenceChunker
 
 WHOLE_SENTENCES = [
     # cases from public bug reports
@@ -250,6 +251,36 @@ def test_close_phrase_gives_what_stands_before_the_newest_phrase(text: str, clos
     assert chunker.feed(text) == []
     assert chunker.close_phrase() == closed
     assert " ".join(closed + chunker.finish()) == text.strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "closed"),
+    [
+        ("Yes,", ["Yes,"]),
+        ("Yes, w", ["Yes,"]),
+        ("Of course, ", ["Of course,"]),
+        ("I’m sorry, ", ["I’m sorry,"]),
+        ("Natürlich,", ["Natürlich,"]),
+        # more is there already, no comma, nothing that stands by itself
+        ("Yes, we are", []),
+        ("Yes", []),
+        ("Monday, ", []),
+        ("Red,", []),
+        ("1,", []),
+    ],
+)
+def test_close_opener_gives_the_word_before_the_answer_proper(text: str, closed: list[str]) -> None:
+    chunker = SentenceChunker(first_chars=10, first_max_chars=45)
+    assert chunker.feed(text) == []
+    assert chunker.close_opener() == closed
+    assert chunker.opening
+    assert " ".join(closed + chunker.finish()) == text.strip()
+
+
+def test_close_opener_is_for_the_beginning_of_an_answer() -> None:
+    chunker = SentenceChunker(first_chars=10, first_max_chars=45)
+    assert chunker.feed("Yes. Sorry, ") == ["Yes."]
+    assert chunker.close_opener() == []
 
 
 @pytest.mark.parametrize(

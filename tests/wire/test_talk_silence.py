@@ -199,6 +199,23 @@ class TestTheAnswerIsLate:
 
         virtual_time(main())
 
+    @pytest.mark.parametrize(
+        ("token_delay_s", "first"), [(0.08, "Yes,"), (0.02, "Yes, we are closed on Sunday.")]
+    )
+    def test_the_yes_of_a_slow_model_is_heard_while_it_writes_on(
+        self, virtual_time: RunVirtual, token_delay_s: float, first: str
+    ) -> None:
+        async def main() -> None:
+            async with talk() as scene:
+                scene.workers.llm.token_delay_s = token_delay_s
+                await scene.ask(QUESTION, ["Yes", ",", " we", " are", " closed", " on", " Sunday", "."])
+                await scene.until_said("Yes, we are closed on Sunday.")
+                spoken = [one.text for one in scene.workers.tts.spoken]
+                answer = spoken[spoken.index(first) :]
+                assert " ".join(answer) == "Yes, we are closed on Sunday."
+
+        virtual_time(main())
+
 
 class TestTheAnswerBreaks:
     def test_what_was_made_before_the_model_died_is_heard_and_remembered(

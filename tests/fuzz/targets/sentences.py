@@ -61,7 +61,7 @@ def _chunks(deltas: list[str], impatient_at: int = -1) -> list[str]:
     for number, delta in enumerate(deltas):
         chunks += chunker.feed(delta)
         if number == impatient_at:
-            chunks += chunker.close_first()
+            chunks += chunker.close_opener() + chunker.close_first()
     return chunks + chunker.finish()
 
 
