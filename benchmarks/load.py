@@ -15,7 +15,7 @@ import asyncio
 import contextlib
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ import yaml
 from benchmarks.load_kit import soak
 from benchmarks.load_kit.callers import judged, sipp_calls
 from benchmarks.load_kit.card import HEARD, Step, cost_table, faults, heard_row, result, wire_note
-from benchmarks.load_kit.leaks import Baseline, left_behind
+from benchmarks.load_kit.leaks import baseline_of, left_behind
 from benchmarks.load_kit.parts import spent
 from benchmarks.load_kit.plan import Pace, in_one_breath, starts_a_second, talk
 from benchmarks.load_kit.ruler import CallFigures
@@ -75,11 +75,8 @@ class Load:
     models: str
     clips: Sequence[Samples]
     seconds: float
+    pace: Pace
     keep_pcap: Path | None
-
-    @property
-    def pace(self) -> Pace:
-        return PACES[self.models]
 
     @property
     def patience_s(self) -> float:
@@ -141,13 +138,13 @@ async def ladder(bench: Bench, load: Load, rungs: Sequence[int]) -> tuple[list[S
     async with _on_the_wire(bench) as (sip_port, folder):
         # what is made with the first call is no leak
         await step(bench, sip_port, folder, _short(load), 1)
-        baseline = await Baseline.of(bench)
+        baseline = await baseline_of(bench)
         steps = [await step(bench, sip_port, folder, load, calls) for calls in rungs]
         return steps, await left_behind(bench, baseline)
 
 
 def _short(load: Load) -> Load:
-    return Load(load.models, load.clips, 1.0, None)
+    return replace(load, seconds=1.0, pace=Pace(1.5, (2.0, 2.5), (1.0, 1.5)), keep_pcap=None)
 
 
 @contextlib.asynccontextmanager
@@ -252,7 +249,7 @@ def _arguments() -> argparse.Namespace:
 
 async def run(chosen: argparse.Namespace, hurry: asyncio.Event) -> int:
     clips = read_clips(chosen.speech, one_breath=chosen.models == "fake")
-    load = Load(chosen.models, clips, chosen.seconds, chosen.keep_pcap)
+    load = Load(chosen.models, clips, chosen.seconds, PACES[chosen.models], chosen.keep_pcap)
     fake = chosen.models == "fake"
     calls = chosen.calls or ([soak.CALLS] if chosen.soak else FAKE_CALLS if fake else REAL_CALLS)
     own: dict[str, Any] = yaml.safe_load(chosen.config.read_text()) if chosen.config else {}

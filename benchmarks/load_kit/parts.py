@@ -1,7 +1,7 @@
 """What each part of the system has in hand, from /proc."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,11 +63,25 @@ def spent(before: Moment, after: Moment) -> Spent:
     )
 
 
-def udp_sockets(pid: int) -> int:
-    """How many the process has open."""
-    mine = {target for target in _targets(pid) if target.startswith("socket:")}
-    rows = [row for name in ("udp", "udp6") for row in _lines(Path(f"/proc/{pid}/net/{name}"))[1:]]
-    return sum(f"socket:[{row.split()[9]}]" in mine for row in rows)
+@dataclass(frozen=True, slots=True)
+class Open:
+    """What one process has open: UDP ports, TCP connections and listeners, and everything else."""
+
+    udp: int
+    tcp: int
+    files: int
+
+
+def held_open(pid: int) -> Open:
+    targets = _targets(pid)
+    udp, tcp = (_sockets(pid, kind, targets) for kind in ("udp", "tcp"))
+    return Open(udp, tcp, len(targets) - udp - tcp)
+
+
+def _sockets(pid: int, kind: str, targets: Collection[str]) -> int:
+    rows = [row for name in (kind, f"{kind}6") for row in _lines(Path(f"/proc/{pid}/net/{name}"))[1:]]
+    inodes = {f"socket:[{row.split()[9]}]" for row in rows}
+    return sum(target in inodes for target in targets)
 
 
 def named(program: str, ancestor: int) -> int | None:

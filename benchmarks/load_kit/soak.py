@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.load_kit.callers import judged, sipp_calls
 from benchmarks.load_kit.card import whole
 from benchmarks.load_kit.growth import Growth, growth_rows, thirds
-from benchmarks.load_kit.leaks import Baseline, left_behind
+from benchmarks.load_kit.leaks import baseline_of, left_behind
 from benchmarks.load_kit.parts import Moment
 from benchmarks.load_kit.plan import Pace, talk
 from benchmarks.load_kit.ruler import CallFigures, Outcome, percentile
@@ -57,7 +57,7 @@ async def soak(
     ]
     soaked = Soaked(minutes, calls)
     loop = asyncio.get_running_loop()
-    baseline = await Baseline.of(bench)
+    baseline = await baseline_of(bench)
     end_s = loop.time() + 60 * minutes
     most = 1_000_000  # it is told to begin no more when the time is over
     async with sipp_calls(bench, sip_port, talks, clips, calls=most, at_once=calls, rate=_RATE) as sipp:

@@ -17,7 +17,7 @@ from typing import Any
 import aiohttp
 import yaml
 
-from benchmarks.load_kit.parts import Moment, Pids, moment, named, udp_sockets
+from benchmarks.load_kit.parts import Moment, Open, held_open, moment, named
 from tests.support.rig import free_ports
 from voicebot.child import guarded
 from voicebot.config import Config, parse
@@ -66,10 +66,6 @@ class Bench:
     def now(self) -> Moment:
         return moment(self.pids, asyncio.get_running_loop().time())
 
-    def system(self) -> Pids:
-        """The parts of the product that must be as they were once the calls are over."""
-        return {name: self.pids[name] for name in (ASTERISK, CALL_PROCESS)}
-
     async def channels_and_bridges(self) -> tuple[int, int]:
         """How many Asterisk has, anybody's."""
         return len(await self._ari("channels")), len(await self._ari("bridges"))
@@ -84,8 +80,9 @@ class Bench:
             rows = [row.rpartition(" ") for row in (await answer.text()).splitlines() if row[:1] != "#"]
         return {name: float(value) for name, _, value in rows}
 
-    def udp_sockets(self) -> int:
-        return sum(udp_sockets(pid) for pids in self.system().values() for pid in pids)
+    def held_open(self) -> dict[str, Open]:
+        """By the parts of the product that must be as they were once the calls are over."""
+        return {name: held_open(self.pids[name][0]) for name in (ASTERISK, CALL_PROCESS)}
 
     @property
     def _web(self) -> str:

@@ -1,6 +1,8 @@
 """The capacity card: what stands in it, and what it calls a fault; and SIPp's scenario."""
 
+import os
 import re
+import socket
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +14,8 @@ import pytest
 from benchmarks.load import SPEECH, read_clips, rungs_of
 from benchmarks.load_kit.card import HEARD, Step, cost_table, faults, heard_row, result
 from benchmarks.load_kit.growth import growth_rows
-from benchmarks.load_kit.parts import Held, Moment, Spent, spent
+from benchmarks.load_kit.leaks import more_than
+from benchmarks.load_kit.parts import Held, Moment, Open, Spent, held_open, spent
 from benchmarks.load_kit.plan import in_one_breath
 from benchmarks.load_kit.ruler import CallFigures, judge
 from benchmarks.load_kit.scenario import injection, scenario, sound_name
@@ -184,3 +187,23 @@ class TestLadder:
     def test_a_folder_without_clips_is_said(self, tmp_path: Path) -> None:
         with pytest.raises(SystemExit, match=r"needs WAV files of questions .* and no01\.wav"):
             read_clips(tmp_path, one_breath=True)
+
+
+class TestLeaks:
+    def test_ports_and_files_beyond_what_was_there(self) -> None:
+        before = {"a": Open(udp=1, tcp=5, files=20), "b": Open(udp=0, tcp=0, files=3)}
+        now = {"a": Open(udp=3, tcp=10, files=19), "b": Open(udp=0, tcp=20, files=5)}
+        assert more_than(before, before) == {"ports": 0, "connections": 0, "files": 0}
+        # one saved by a part is not one lost by another, and some connections are kept alive
+        assert more_than(before, now) == {"ports": 2, "connections": 12, "files": 2}
+
+    def test_what_this_process_has_open(self, tmp_path: Path) -> None:
+        before = held_open(os.getpid())
+        with (
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp,
+            socket.create_server(("127.0.0.1", 0)),
+            (tmp_path / "file").open("w"),
+        ):
+            udp.bind(("127.0.0.1", 0))
+            now = held_open(os.getpid())
+        assert now == Open(before.udp + 1, before.tcp + 1, before.files + 1)
