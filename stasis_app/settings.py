@@ -69,6 +69,11 @@ class Phrases(Settings):
     not_heard: str = "I cannot hear you. Please check your microphone and call again. Goodbye."
     still_there: str = "Are you still there?"
     filler: str = Field("One moment, please.", description="empty: silence.")
+    not_told: str = Field(
+        "I cannot tell you that. What else can I help you with?",
+        min_length=1,
+        description="in the place of an answer that reads out the profile's instructions.",
+    )
 
 
 class Example(Settings):
@@ -82,6 +87,9 @@ class Profile(Settings):
     """One entry of `profiles:`: who the bot is for the calls the dialplan sends with profile=NAME."""
 
     prompt: str = Field(min_length=1, description="The system prompt: who the bot is and what it knows.")
+    private: str = Field(
+        "", description="The end of the system prompt: what the model obeys and the caller never hears read out."
+    )
     examples: tuple[Example, ...] = Field(
         (), description="Earlier talk that the model is shown: how it should answer."
     )
@@ -125,6 +133,11 @@ class Profile(Settings):
         if wrong:
             raise ValueError("; ".join(wrong[:_MOST_TOLD]))
         return entries
+
+    @property
+    def instructions(self) -> str:
+        """The whole system prompt."""
+        return f"{self.prompt.rstrip()}\n{self.private.strip()}\n" if self.private.strip() else self.prompt
 
     @property
     def pronounced(self) -> Pronunciations:
