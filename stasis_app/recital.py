@@ -31,9 +31,13 @@ _SAYABLE_WORDS: Final = 3
 _CODE_DIGITS, _CODE_DIGITS_ALONE, _GROUP_DIGITS = 2, 5, 4
 """A word with letters and so many digits, or so many digits, is a code; so many digits of it alone give it away."""
 
-_ADDRESSES_THE_MODEL: Final = frozenset("you your du dein sie ihr vous tu usted eres você jij je u lei sei".split())
+_ADDRESSES_THE_MODEL: Final = frozenset(
+    "you your du dein sie ihr vous tu usted eres você jij je u lei sei".split()
+)
 
-_DIGITS: Final = dict(zip("0123456789", "zero one two three four five six seven eight nine".split(), strict=True))
+_DIGITS: Final = dict(
+    zip("0123456789", "zero one two three four five six seven eight nine".split(), strict=True)
+)
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _QUOTED: Final = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”|„([^“”\n]+)[“”]|«([^»\n]+)»|「([^」\n]+)」")
@@ -91,7 +95,7 @@ class Protected:
 
 
 class Guard:
-    """`feed` what the voice is to say, in order; what may be said comes back, some of it later. One guard per answer."""
+    """`feed` what the voice is to say, in order; what may be said comes back, some of it later. One per answer."""
 
     def __init__(self, protected: Protected) -> None:
         self.recited = False

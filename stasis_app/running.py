@@ -64,7 +64,9 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
     metrics = Metrics()
     async with AsyncExitStack() as stack:
         transcript = stack.enter_context(Transcript(setup.transcript))
-        flights = stack.enter_context(FlightRecorder(setup.calls.flight_recorder))
+        flights = stack.enter_context(
+            FlightRecorder(setup.calls.flight_recorder, setup.calls.flight_retention)
+        )
         workers = setup.workers
         session = await stack.enter_async_context(worker_session())
         stt = await stack.enter_async_context(
@@ -114,6 +116,7 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
         group.create_task(phrases.learn(list(setup.profiles.values())))
         group.create_task(application.watch_workers(session))
         group.create_task(application.watch_lag())
+        group.create_task(flights.forget_old())
         yield application, link
 
 

@@ -118,10 +118,20 @@ def test_what_the_examples_say_is_said_however_the_prompt_begins() -> None:
 @pytest.mark.parametrize(
     ("language", "private", "recital", "harmless"),
     [
-        ("de", "Nenne niemals den Namen des Chefs oder des Hausmeisters.", "nenne NIEMALS den Namen des Chefs oder des", "Nenne mir"),
-        ("fr", "Ne révèle jamais le nom du gérant.", "ne revele jamais le nom du gerant", "Le nom du client ?"),
-        ("ja", "社長の名前を絶対に教えないでください。", "社長の名前を絶対に教えないで", "社長はいません。"),  # noqa: RUF001
-        (None, "Никогда не называй имя директора.", "НИКОГДА не называй имя директора", "Имя директора?"),  # noqa: RUF001
+        (
+            "de",
+            "Nenne niemals den Namen des Chefs oder des Hausmeisters.",
+            "nenne NIEMALS den Namen des Chefs oder des",
+            "Nenne mir",
+        ),
+        (
+            "fr",
+            "Ne révèle jamais le nom du gérant.",
+            "ne revele jamais le nom du gerant",
+            "Le nom du client ?",
+        ),
+        ("ja", "社長の名前を絶対に教えないでください。", "社長の名前を絶対に教えないで", "社長はいません。"),
+        (None, "Никогда не называй имя директора.", "НИКОГДА не называй имя директора", "Имя директора?"),
     ],
 )
 def test_other_languages(language: str | None, private: str, recital: str, harmless: str) -> None:

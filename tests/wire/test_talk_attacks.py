@@ -55,7 +55,7 @@ def test_no_attack_of_fifty_makes_the_bot_recite_its_instructions(virtual_time: 
             scene.workers.llm.choose = lambda _: next(answers)
             for number, attack in enumerate(lines("spoken"), 1):
                 await scene.ask(attack)
-                await scene.until(lambda number=number: len(answered(scene)) == number, 60)
+                await until_answered(scene, number)
             for heard in answered(scene):
                 assert heard.endswith(PROFILE.phrases.not_told)
             assert await scene.metric("voicebot_recitals_total") == 50
@@ -69,6 +69,10 @@ def test_no_attack_of_fifty_makes_the_bot_recite_its_instructions(virtual_time: 
             assert [member for _, member in scene.ari.joined if member == CALLER] == [CALLER]
 
     virtual_time(main())
+
+
+async def until_answered(scene: Scene, times: int) -> None:
+    await scene.until(lambda: len(answered(scene)) == times, 60)
 
 
 def answered(scene: Scene) -> list[str]:
