@@ -1,0 +1,118 @@
+"""What a caller sends instead of a number and a name: it dials nobody (S3, S8). A real Asterisk, SIPp as the caller."""
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.asterisk.test_asterisk_conf import cleared, complaints, until_no_channels
+from tests.support.rig import AriProbe, run_sipp
+from voicebot.asterisk import AsteriskProcess
+
+DIALLED = (
+    *(
+        "500&PJSIP/x",
+        "1000&PJSIP/500",
+        "1000,1,Dial(PJSIP/x)",
+        "1000%2C1",
+        "1000@from-trunk",
+        "1000;a=b",
+        "1000/500",
+    ),
+    *(
+        "${SHELL(id)}",
+        "$%7BSHELL(id)%7D",
+        "%24%7BEXTEN%7D",
+        "_X.",
+        "%5FX!",
+        "00900123456",
+        "+900123456",
+        "*8",
+        "#1",
+    ),
+    *(
+        "s",
+        "h",
+        "t",
+        "i",
+        "o",
+        "a",
+        "voicebot-talk",
+        "voicebot-after",
+        "PJSIP",
+        "Local",
+        "0" * 300,
+        "%00",
+        "%0d%0aX",
+    ),
+)
+SENT = (
+    ("0900&PJSIP/x", "${SHELL(touch /tmp/voicebot-was-here)}"),
+    ("${EXTEN}", "x)},1,Dial(PJSIP/x"),
+    ("$[1+1]", "$[1+1] ; System(reboot)"),
+    ("0900,30,T", "&PJSIP/x|Local/s@voicebot-after"),
+    ("'||1=1", "%n%s <script>alert(1)</script>"),
+    ("9" * 200, "n" * 900),
+)
+HARMLESS = re.compile(r"[0-9A-Za-z .,+*#]*")
+
+
+async def test_what_is_dialled_reaches_the_announcement_or_nothing(asterisk: AsteriskProcess) -> None:
+    before = complaints(asterisk)
+    async with asyncio.TaskGroup() as group:
+        calls = {
+            dialled: group.create_task(
+                run_sipp("uac_listen", asterisk, service=dialled, keys={"rtp_port": "9"}, timeout_s=40)
+            )
+            for dialled in DIALLED
+        }
+    for dialled, call in calls.items():
+        result = call.result()
+        # an announcement: no such number, or that of 1000 without a bot; or the INVITE itself is refused
+        assert result.causes in ([1], [41]) or result.failed == 1, (dialled, result.messages[-2000:])
+        assert len(re.findall("^INVITE sip:", result.messages, re.MULTILINE)) == 1, (
+            f"{dialled}: nothing was dialled"
+        )
+    await until_no_channels(asterisk)
+    assert complaints(asterisk) == before
+
+
+async def test_what_the_caller_calls_itself_is_made_harmless(asterisk: AsteriskProcess) -> None:
+    before = complaints(asterisk)
+    for number, name in SENT:
+        async with AriProbe(asterisk) as bot, asyncio.TaskGroup() as group:
+            keys = {"rtp_port": "9", "caller": number, "caller_name": name}
+            call = group.create_task(run_sipp("uac_listen", asterisk, keys=keys))
+            event = group.create_task(bot.event("StasisStart"))
+            await asyncio.wait((call, event), return_when=asyncio.FIRST_COMPLETED)
+            if not event.done():  # Asterisk takes no such header
+                event.cancel()
+                assert call.result().failed == 1
+                continue
+            channel = event.result()["channel"]
+            assert event.result()["args"] == ["profile=default"]
+            assert HARMLESS.fullmatch(channel["caller"]["number"]), channel["caller"]
+            assert HARMLESS.fullmatch(channel["caller"]["name"]), channel["caller"]
+            assert await asterisk.channels() == 1
+            await bot.call("DELETE", f"channels/{channel['id']}")
+        assert len(re.findall("^INVITE sip:", call.result().messages, re.MULTILINE)) == 1
+    assert not Path("/tmp/voicebot-was-here").exists()  # noqa: ASYNC240 - what the name above would make
+    assert complaints(asterisk) == before
+
+
+@pytest.mark.parametrize(
+    "target", ["sip:0900123456@127.0.0.1", "sip:500%26PJSIP%2Fx@127.0.0.1", "sip:2000@127.0.0.1"]
+)
+async def test_the_callers_phone_cannot_transfer_the_call(asterisk: AsteriskProcess, target: str) -> None:
+    async with AriProbe(asterisk) as bot, asyncio.TaskGroup() as group:
+        keys = {"rtp_port": "9", "target": target}
+        call = group.create_task(run_sipp("uac_refer", asterisk, keys=keys))
+        channel = (await bot.event("StasisStart"))["channel"]["id"]
+        await bot.call("POST", f"channels/{channel}/answer")
+        await call
+        await cleared(bot, asterisk)
+    result = call.result()
+    assert result.successful == 1, result.errors
+    assert "REFER" in result.messages
+    assert "SIP/2.0 202" not in result.messages
