@@ -52,7 +52,7 @@ async def test_tts(start_worker: StartWorker, capfd: pytest.CaptureFixture[str])
 
 
 async def test_llm(start_worker: StartWorker, capfd: pytest.CaptureFixture[str]) -> None:
-    settings = {"model": "qwen2.5-0.5b", "parallel": 1, "context_tokens": 256, "api_key": KEY}
+    settings = {"model": "qwen2.5-0.5b", "parallel": 1, "context_tokens": 512, "api_key": KEY}
     async with start_worker("llm", **settings) as worker:
         async with LlmClient(worker.url, api_key=SecretStr(KEY)) as llm:
             asked = [Message("system", "You sell one walrus."), Message("user", SAID)]
