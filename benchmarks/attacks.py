@@ -80,7 +80,7 @@ async def write(model: str, profile: Profile, questions: Sequence[str], answers:
     text = f"workers: {{llm: {{engine: llama, model: {model}, parallel: 1}}}}"
     async with (
         started(parse(text, "attacks", {}), text, model, model) as server,
-        LlmClient(server.url, limits=PATIENT) as llm,
+        LlmClient(server.url, model=server.model, limits=PATIENT) as llm,
     ):
         for question in questions:
             if question in answers:
