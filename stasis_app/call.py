@@ -71,7 +71,7 @@ class Call:
         self._state = State(max_prompts=profile.no_input_prompts)
         self._mailbox: asyncio.Queue[talk.Event] = asyncio.Queue()
         self._timers = Timers(self.post)
-        self._history = History(profile.prompt, profile.examples)
+        self._history = History(profile.instructions, profile.examples)
         self._offer: Offer | None = None
         self._session: MediaSession | None = None
         self._passages = Passages(

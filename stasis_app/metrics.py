@@ -70,6 +70,11 @@ class Metrics:
         self.worker_errors = Counter(
             "voicebot_worker_errors", "Requests to a model worker that failed.", ["worker"], registry=registry
         )
+        self.recitals = Counter(
+            "voicebot_recitals",
+            "Answers that were stopped because they read out the profile's instructions.",
+            registry=registry,
+        )
         self.interruptions = Counter(
             "voicebot_interruptions",
             "Speech over the bot, by what it was taken for.",

@@ -16,6 +16,7 @@ from stasis_app.ari.link import AriLink
 from stasis_app.flight_recorder import FlightRecorder
 from stasis_app.metrics import Metrics
 from stasis_app.phrases import PhraseBook
+from stasis_app.recital import Protected
 from stasis_app.switchboard import Switchboard
 from stasis_app.transcript import Transcript
 from stasis_app.web import web_server
@@ -62,9 +63,13 @@ async def _look_for_ends(link: AriLink) -> None:
 @asynccontextmanager
 async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink]]:
     metrics = Metrics()
+    for profile in setup.profiles.values():
+        Protected.of(profile)  # no call waits for it
     async with AsyncExitStack() as stack:
         transcript = stack.enter_context(Transcript(setup.transcript))
-        flights = stack.enter_context(FlightRecorder(setup.calls.flight_recorder))
+        flights = stack.enter_context(
+            FlightRecorder(setup.calls.flight_recorder, setup.calls.flight_retention)
+        )
         workers = setup.workers
         session = await stack.enter_async_context(worker_session())
         stt = await stack.enter_async_context(
@@ -114,6 +119,7 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
         group.create_task(phrases.learn(list(setup.profiles.values())))
         group.create_task(application.watch_workers(session))
         group.create_task(application.watch_lag())
+        group.create_task(flights.forget_old())
         yield application, link
 
 

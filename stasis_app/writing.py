@@ -1,15 +1,19 @@
 """The answer as the model writes it, in sentences that can be spoken, each as soon as it can be said."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from typing import TypeVar
 
 from gpu_workers.client import Message
 from stasis_app.answer_cap import AnswerCap
+from stasis_app.recital import Guard, Protected
 from stasis_app.sentences import SentenceChunker
 from stasis_app.speakable import Speakable
 from stasis_app.turn import Parts, Turn
+
+log = logging.getLogger(__name__)
 
 # the sooner the first chunk closes, the sooner sound starts; the rest is made while it plays
 FIRST_CHARS, FIRST_MAX_CHARS = 10, 45
@@ -32,12 +36,15 @@ Piece = TypeVar("Piece")
 async def sentences(
     turn: Turn, parts: Parts, messages: Sequence[Message], now: Callable[[], float]
 ) -> AsyncGenerator[str, None]:
-    """Raises WorkerError. Too long an answer is cut behind a sentence; that closes the request."""
+    """Raises WorkerError. Too long an answer is cut behind a sentence, one that reads out the private instructions
+    ends with a sentence of the profile; that closes the request.
+    """
     profile = parts.profile
     chunker = SentenceChunker(
         first_chars=FIRST_CHARS, first_max_chars=FIRST_MAX_CHARS, language=profile.language
     )
     speakable = Speakable(profile.language, profile.pronounced)
+    guard = Guard(Protected.of(profile))
     cap = AnswerCap(profile.max_answer_chars, profile.max_answer_sentences, profile.max_answer_s)
     async with (
         parts.llm.stream(
@@ -57,14 +64,29 @@ async def sentences(
                 continue  # no tools are offered: a call of one is no speech
             if chunker.opening and not chunks:
                 chunks = _overdue(chunker, now() - (turn.times.first_token or now()))
-            for sentence in filter(None, map(speakable.feed, chunks)):
+            for sentence in _sayable(chunks, speakable, guard):
                 turn.times.first_sentence = turn.times.first_sentence or now()
                 yield sentence
                 if cap.speak(sentence, turn.sound_s):
                     return
-    for sentence in filter(None, map(speakable.feed, chunker.finish())):
+            if guard.recited:
+                break
+    for sentence in [*_sayable(chunker.finish(), speakable, guard), *guard.finish()]:
         turn.times.first_sentence = turn.times.first_sentence or now()
         yield sentence
+    if guard.recited:
+        parts.metrics.recitals.inc()
+        log.warning(
+            "call %s turn %d: the answer read out the profile's instructions and was stopped",
+            parts.call_id,
+            turn.number,
+        )
+        yield profile.phrases.not_told
+
+
+def _sayable(chunks: Sequence[str], speakable: Speakable, guard: Guard) -> Iterator[str]:
+    for text in filter(None, map(speakable.feed, chunks)):
+        yield from guard.feed(text)
 
 
 def _overdue(chunker: SentenceChunker, waited_s: float) -> list[str]:
