@@ -63,7 +63,7 @@ async def _look_for_ends(link: AriLink) -> None:
 async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink]]:
     metrics = Metrics()
     async with AsyncExitStack() as stack:
-        transcript = stack.enter_context(Transcript(setup.transcript))
+        transcript = stack.enter_context(Transcript(setup.transcript, metrics.transcript_lost.inc))
         flights = stack.enter_context(FlightRecorder(setup.calls.flight_recorder))
         workers = setup.workers
         session = await stack.enter_async_context(worker_session())

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from caller_phone.script import Say, run_script
 from stasis_app.ari.errors import AppReplaced
 from stasis_app.settings import CallSettings
 from tests.support.bot import MEDIA, Bot, nothing_left, running_bot
+from tests.support.callers import PATIENCE_S, greeted, number, until
 from tests.support.fake_workers import FakeWorkers, Fault, fake_workers
 from tests.support.line import line_to
 from tests.support.rig import HOST, private_asterisk, run_sipp
@@ -24,26 +25,12 @@ from voicebot.asterisk import AsteriskProcess
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
 
 QUESTION = Path(__file__).parent.parent / "data" / "speech" / "price01.wav"
-PATIENCE_S = 30.0
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def workers() -> AsyncIterator[FakeWorkers]:
     async with fake_workers() as fakes:
         yield fakes
-
-
-def number(asterisk: AsteriskProcess) -> str:
-    return f"sip:1000@{HOST}:{asterisk.sip_port}"
-
-
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            answer = holds()
-            if await answer if asyncio.iscoroutine(answer) else answer:
-                return
-            await asyncio.sleep(0.02)
 
 
 async def connected(bot: Bot) -> bool:
@@ -56,12 +43,6 @@ async def ended(bot: Bot, cause: str) -> float:
 
 async def refused(bot: Bot, reason: str) -> float:
     return await bot.metric("voicebot_calls_refused_total", reason=reason)
-
-
-async def greeted(stack: AsyncExitStack, phone: Phone, asterisk: AsteriskProcess) -> Call:
-    call = await stack.enter_async_context(phone.call(number(asterisk)))
-    await call.wait_for_bot_speech(10, since_s=call.answered_s)
-    return call
 
 
 async def test_calls_live_through_cuts_and_silence_and_what_ended_meanwhile_is_cleared(

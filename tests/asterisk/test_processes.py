@@ -6,7 +6,7 @@ import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +17,12 @@ import yaml
 
 from caller_phone.phone import Call, Phone
 from tests.support.bot import Bot, nothing_left
+from tests.support.callers import PATIENCE_S, dial, until
 from tests.support.fake_workers import FakeWorkers, fake_workers
 from tests.support.rig import HOST, AriProbe, private_asterisk, run_sipp, two_ports
 from voicebot.asterisk import AsteriskProcess
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 60.0
 
 
 @dataclass
@@ -61,15 +61,6 @@ class Processes:
 
     async def calls(self, number: int) -> int:
         return int((await self.bots[number - 1].ready())["calls"])
-
-
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            answer = holds()
-            if await answer if asyncio.iscoroutine(answer) else answer:
-                return
-            await asyncio.sleep(0.05)
 
 
 @asynccontextmanager
@@ -136,14 +127,6 @@ async def asterisk() -> AsyncIterator[AsteriskProcess]:
 async def workers() -> AsyncIterator[FakeWorkers]:
     async with fake_workers() as fakes:
         yield fakes
-
-
-async def dial(stack: AsyncExitStack, phone: Phone, asterisk: AsteriskProcess, count: int) -> list[Call]:
-    """So many calls at once, each of which hears something; they last as long as the stack."""
-    uri = f"sip:1000@{HOST}:{asterisk.sip_port}"
-    calls = list(await asyncio.gather(*(stack.enter_async_context(phone.call(uri)) for _ in range(count))))
-    await asyncio.gather(*(call.wait_for_bot_speech(10, since_s=call.answered_s) for call in calls))
-    return calls
 
 
 async def test_calls_are_spread_and_go_on_to_who_has_room(
