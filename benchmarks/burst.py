@@ -18,7 +18,6 @@ from pathlib import Path
 from benchmarks.report import publish, table
 from tests.support.bot import nothing_left
 from tests.support.bot_process import process
-from tests.support.callers import until
 from tests.support.fake_workers import fake_workers
 from tests.support.rig import private_asterisk, run_sipp
 from voicebot.asterisk import AsteriskProcess
@@ -102,7 +101,9 @@ def row(name: str, ms: Sequence[float]) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--places", type=int, default=15)
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--quick", action="store_true", help="three rounds, and nothing is kept")

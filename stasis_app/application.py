@@ -79,7 +79,7 @@ class Application:
             self._refuse(channel_id, "unknown_profile")
         elif not self._board.phrases.knows(profile):
             self._refuse(channel_id, "not_ready")
-        elif self._board.plane.overloaded:
+        elif self._overloaded:
             self._refuse(channel_id, "overloaded")
         elif reason := self._no_place(call_id, profile):
             self._refuse(channel_id, reason)
@@ -89,6 +89,10 @@ class Application:
             carrying = self._group.create_task(self._carry(channel_id, call))
             # also when it was cancelled before it began
             carrying.add_done_callback(lambda _: self._over(call_id))
+
+    @property
+    def _overloaded(self) -> bool:
+        return not self._board.plane.has_room(len(self._calls))
 
     def _refuse(self, channel_id: str, reason: str) -> None:
         log.info("a call is handed back to the dialplan: %s", reason)
@@ -148,7 +152,7 @@ class Application:
             parts[name] = "" if health and health.ready else (health.detail if health else "not asked yet")
         known = all(map(self._board.phrases.knows, self._setup.profiles.values()))
         parts["phrases"] = "" if known else "greetings and apologies are not made yet"
-        parts["media"] = "overloaded: no new calls" if self._board.plane.overloaded else ""
+        parts["media"] = "overloaded: no new calls" if self._overloaded else ""
         parts["calls"] = "draining" if self._admission.closed else ""
         places = min(limit for limit in self._limits().values() if limit is not None)
         return Readiness(parts=parts, calls=len(self._calls), max_calls=places)
@@ -182,7 +186,7 @@ class Application:
             lags = [*lags[1:], time.monotonic() - due]
             metrics.loop_lag.set(max(lags))
             metrics.media_busy.set(plane.load.busy)
-            metrics.media_overloaded.set(plane.overloaded)
+            metrics.media_overloaded.set(self._overloaded)
 
     # --- the end ---
 
