@@ -26,8 +26,8 @@ TOO_MANY = 5
 NUMBER = "1900"
 STAY_MS = 700
 WHAT = """SIPp sends N + 5 INVITEs in the same instant to a bot with N places. `taken`: INVITE to the bot's 200 OK.
-`refused`: INVITE to the 486 of the dialplan behind `Stasis()`, after the bot has handed the call back. Times are those of
-SIPp's own message trace, the caller's wire. Goal: refused within 100 ms."""
+`refused`: INVITE to the 486 of the dialplan behind `Stasis()`, after the bot has handed the call back. Times are those
+of SIPp's own message trace, the caller's wire. Goal: refused within 100 ms."""
 
 
 @dataclass(frozen=True, slots=True)

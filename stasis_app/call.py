@@ -125,16 +125,16 @@ class Call:
                 stack.callback(self._stop_timers)
                 leg_id = link.hub.names.media_channel_id(self.call_id)
                 inbox = stack.enter_context(link.hub.subscribe(self._start.channel.id, leg_id))
-                await stack.enter_async_context(
-                    external_leg(
-                        link.ari,
-                        link.hub,
-                        self._start.channel.id,
-                        self.call_id,
-                        session.offer,
-                        session.connect,
-                    )
+                leg = external_leg(
+                    link.ari,
+                    link.hub,
+                    self._start.channel.id,
+                    self.call_id,
+                    session.offer,
+                    session.connect,
                 )
+                async with link.building:
+                    await stack.enter_async_context(leg)
                 async with asyncio.TaskGroup() as group:
                     caller = group.create_task(self._watch_caller(inbox, session))
                     await self._converse(session, group)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import NoReturn, Self
 
@@ -20,6 +20,11 @@ from .stream import Connected, EventStream, LinkState
 
 MAX_CONNECTIONS = 32
 """Requests at a time; more wait. http.conf's sessionlimit is 100 by default and counts each of them."""
+MAX_BUILDING = 8
+"""Calls that are being connected at a time; more wait for their turn. Side by side all of a burst would be answered at
+its end; in turn most are answered sooner, and what else Asterisk is asked meanwhile does not stand behind all of it."""
+HAND_BACKS = 8
+"""Connections for those who find no place: they do not wait behind those who do."""
 KEEP_ALIVE_S = 5.0
 """Below http.conf's session_keep_alive of 15 s: the side that sends closes first, so no request meets a closing."""
 LOOK_EVERY_S = 30.0
@@ -36,6 +41,9 @@ class AriLink:
 
     `instance` names this process: the same after a restart, unlike every other's on this Asterisk. `on_call` gets
     each caller once; `on_state` each change of the connection. Both are called in place and must not block.
+
+    `ari` is for all requests but those that send a caller on, which go by `exits`; `building` is held while a call is
+    connected.
     """
 
     def __init__(
@@ -59,17 +67,11 @@ class AriLink:
         login = {"Authorization": aiohttp.encode_basic_auth(self._settings.username, password)}
         # a session of its own, so that no pool limit ever counts the event socket
         self._socket_session = aiohttp.ClientSession(headers=login, timeout=aiohttp.ClientTimeout(total=None))
-        self._session = aiohttp.ClientSession(
-            headers=login,
-            connector=aiohttp.TCPConnector(limit=MAX_CONNECTIONS, keepalive_timeout=KEEP_ALIVE_S),
-        )
-        self.ari = Ari(
-            self._session,
-            self._settings.url,
-            self._settings.app,
-            self._settings.username,
-            self._settings.request_timeout_s,
-        )
+        self._session = self._pool(login, MAX_CONNECTIONS)
+        self._exit_session = self._pool(login, HAND_BACKS)
+        self.ari = self._rest(self._session)
+        self.exits = self._rest(self._exit_session)
+        self.building = asyncio.Semaphore(MAX_BUILDING)
         self._stream = EventStream(
             self._socket_session, self._settings, self.hub.dispatch, self._changed, self.counts, self._waits
         )
@@ -79,7 +81,16 @@ class AriLink:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._session.close()
+        await self._exit_session.close()
         await self._socket_session.close()
+
+    def _pool(self, login: Mapping[str, str], limit: int) -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(limit=limit, keepalive_timeout=KEEP_ALIVE_S)
+        return aiohttp.ClientSession(headers=login, connector=connector)
+
+    def _rest(self, session: aiohttp.ClientSession) -> Ari:
+        settings = self._settings
+        return Ari(session, settings.url, settings.app, settings.username, settings.request_timeout_s)
 
     @property
     def connected(self) -> bool:
