@@ -58,6 +58,7 @@ class Application:
         self._calls: dict[
             str, Call
         ] = {}  # by call id: a caller may come back before the first call is undone
+        self._carrying: dict[str, asyncio.Task[None]] = {}
         self._admission = Admission()
         self._workers: dict[str, Health] = {}
         self._rooms: dict[str, int | None] = {}
@@ -86,7 +87,7 @@ class Application:
         else:
             call = self._calls[call_id] = Call(start, call_id, profile, self._board)
             self._idle.clear()
-            carrying = self._group.create_task(self._carry(channel_id, call))
+            carrying = self._carrying[call_id] = self._group.create_task(self._carry(channel_id, call))
             # also when it was cancelled before it began
             carrying.add_done_callback(lambda _: self._over(call_id))
 
@@ -118,7 +119,7 @@ class Application:
         return limits
 
     def _over(self, call_id: str) -> None:
-        del self._calls[call_id]
+        del self._calls[call_id], self._carrying[call_id]
         self._admission.release(call_id)
         if not self._calls:
             self._idle.set()
@@ -131,6 +132,9 @@ class Application:
         timer = asyncio.get_running_loop().call_later(self._setup.calls.max_call_s, call.end_politely)
         try:
             cause = await call.run()
+        except asyncio.CancelledError:
+            cause = "stopped"
+            raise
         except Exception:
             log.exception("call %s ended by a defect", call.call_id)
             metrics.defects.labels("call").inc()
@@ -189,6 +193,13 @@ class Application:
             metrics.media_overloaded.set(self._overloaded)
 
     # --- the end ---
+
+    def let_go(self) -> None:
+        """Calls that are being connected need events that go to another process now: they go back to the dialplan."""
+        self._admission.close()
+        for call_id, call in self._calls.items():
+            if not call.connected:
+                self._carrying[call_id].cancel()
 
     async def drain(self) -> None:
         """No new calls; running ones may finish within `calls.drain_s`, then they hear the goodbye."""

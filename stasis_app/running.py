@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -37,10 +38,9 @@ async def run(setup: Setup, stop: asyncio.Event) -> None:
         try:
             await _first_of(asyncio.shield(events), stop.wait())
         except AppReplaced:
-            log.warning(
-                "another process took the app over: no new calls, the running ones are brought to their end"
-            )
-            await _first_of(application.drain(), _look_for_ends(link))
+            log.warning("another process took the app over: no new calls, the running ones may finish")
+            application.let_go()
+            await _first_of(application.drain(), _look_for_ends(link), link.show_life())
             raise
         else:
             await application.drain()
@@ -91,6 +91,8 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
                 setup.ari.app,  # the same after a restart, so that a new process knows what an old one left
                 on_call=lambda start: calls[0].on_call(start),
                 on_state=lambda state: calls[0].on_link(state),
+                run=secrets.token_hex(4),
+                on_handed_back=lambda reason: metrics.calls_refused.labels(reason).inc(),
             )
         )
         metrics.count_ari(link.counts)

@@ -10,12 +10,14 @@ import aiohttp
 
 from ..reconcile import end_calls_gone, reconcile
 from ..settings import AriSettings
+from ..to_its_end import to_its_end
 from .backoff import Waits
 from .errors import AriError, AriFailure, AriRefused
 from .events import StasisStart
 from .hub import AriCounts, EventHub
-from .names import LegNames
+from .names import LegNames, beat_variable
 from .rest import Ari, version_warning
+from .runs import BEAT_S, OtherRuns
 from .stream import Connected, EventStream, LinkState
 
 MAX_CONNECTIONS = 32
@@ -29,6 +31,8 @@ KEEP_ALIVE_S = 5.0
 """Below http.conf's session_keep_alive of 15 s: the side that sends closes first, so no request meets a closing."""
 LOOK_EVERY_S = 30.0
 """Asterisk is looked over this often even when nothing asks for it."""
+LOOK_BESIDE_S = 5.0
+"""And this often while another run of this bot finishes its calls: should it die, its callers stand in silence."""
 LOOK_PAUSE_S = 1.0
 """At least this long between two looks."""
 DEFAULT_WAITS = Waits()
@@ -39,8 +43,9 @@ log = logging.getLogger(__name__)
 class AriLink:
     """Owns everything between the bot and Asterisk. Use as `async with`, then `await link.run()`.
 
-    `instance` names this process: the same after a restart, unlike every other's on this Asterisk. `on_call` gets
-    each caller once; `on_state` each change of the connection. Both are called in place and must not block.
+    `instance` names this bot: the same after a restart, unlike every other's on this Asterisk; `run` this process.
+    `on_call` gets each caller once, `on_state` each change of the connection, `on_handed_back` the VOICEBOT_REASON of
+    each caller whom a look sent on. All are called in place and must not block.
 
     `ari` is for all requests but those that send a caller on, which go by `exits`; `building` is held while a call is
     connected.
@@ -53,6 +58,9 @@ class AriLink:
         on_call: Callable[[StasisStart], None],
         on_state: Callable[[LinkState], None],
         waits: Waits = DEFAULT_WAITS,
+        *,
+        run: str = "",
+        on_handed_back: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._settings = settings
         self._on_state = on_state
@@ -60,7 +68,9 @@ class AriLink:
         self._look = asyncio.Event()
         self._version_checked = 0
         self.counts = AriCounts()
-        self.hub = EventHub(LegNames(instance), on_call, self._look.set, self.counts)
+        self.hub = EventHub(LegNames(instance, run), on_call, self._look.set, self.counts)
+        self._runs = OtherRuns()
+        self._on_handed_back = on_handed_back
 
     async def __aenter__(self) -> Self:
         password = self._settings.password.get_secret_value() if self._settings.password else ""
@@ -114,6 +124,23 @@ class AriLink:
         """After AppReplaced: no event comes any more, so ask now and then. Raises AriError."""
         await end_calls_gone(self.ari, self.hub)
 
+    async def show_life(self) -> NoReturn:
+        """After AppReplaced, until cancelled: tell the newcomer that the calls of this run are not left alone."""
+        variable, beat = beat_variable(self.hub.names.run), 0
+        try:
+            while True:
+                beat += 1
+                await self._tell(variable, str(beat))
+                await asyncio.sleep(BEAT_S)
+        finally:
+            await to_its_end(self._tell(variable, ""))
+
+    async def _tell(self, variable: str, value: str) -> None:
+        try:
+            await self.exits.set_global_variable(variable, value)
+        except AriError as error:
+            log.warning("could not tell that this process lives: %s", error)
+
     def _changed(self, state: LinkState) -> None:
         if isinstance(state, Connected):
             self._look.set()
@@ -122,7 +149,8 @@ class AriLink:
     async def _keep_looking(self) -> NoReturn:
         while True:
             try:
-                async with asyncio.timeout(LOOK_EVERY_S):
+                beside = self._runs.alive(asyncio.get_running_loop().time())
+                async with asyncio.timeout(LOOK_BESIDE_S if beside else LOOK_EVERY_S):
                     await self._look.wait()
             except TimeoutError:
                 pass
@@ -131,7 +159,7 @@ class AriLink:
                 continue
             try:
                 await self._check_version()
-                await reconcile(self.ari, self.hub)
+                await reconcile(self.ari, self.hub, self._runs, self._on_handed_back)
             except AriRefused:
                 raise
             except AriError as error:

@@ -184,6 +184,38 @@ async def is_draining(bot: Bot) -> bool:
     return bool(body["parts"]["calls"] == "draining") and not body["ready"]
 
 
+async def test_a_replaced_one_keeps_its_callers_until_it_is_killed(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    """A7, A8: and one whose last call ends has the exit code that says why."""
+    async with (
+        process(asterisk, workers, tmp_path, drain_s=600) as first,
+        Phone() as phone,
+        AsyncExitStack() as stack,
+    ):
+        orphan = await greeted(stack, phone, asterisk, SAID[1])
+        async with process(asterisk, workers, tmp_path, drain_s=600) as second:
+            stays = await greeted(stack, phone, asterisk, SAID[1])
+            async with process(asterisk, workers, tmp_path) as third:
+                await asyncio.sleep(3)
+                assert (await first.bot.ready())["calls"] == (await second.bot.ready())["calls"] == 1
+                assert await third.bot.metric("voicebot_calls_refused_total") == 0
+                first.send(signal.SIGKILL)
+                await first.exit_code()
+                await until(lambda: third.bot.metric("voicebot_calls_refused_total", reason="stopped"))
+                # the dialplan's fallback
+                await orphan.wait_for_bot_speech(PATIENCE_S, since_s=time.monotonic())
+                assert stays.is_up
+                assert (await second.bot.ready())["calls"] == 1
+                await stays.hang_up()
+                assert await second.exit_code() == 75
+                assert await third.bot.metric("voicebot_calls_refused_total", reason="stopped") == 1
+                await orphan.hang_up()
+        await stack.aclose()
+    await nothing_left(asterisk)
+    assert second.log.read_text().count(" ended after ") == 1
+
+
 async def test_without_disk_calls_go_on_and_a_second_signal_ends_at_once(
     asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
 ) -> None:

@@ -78,6 +78,8 @@ class FakeAri:
     causes: dict[str, str] = field(default_factory=dict)
     variables: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     """What was set on each channel."""
+    globals: dict[str, str] = field(default_factory=dict)
+    """Asterisk's own variables."""
     sockets: list[web.WebSocketResponse] = field(default_factory=list)
     port: int = 0
     peer_port: int = PEER_PORT
@@ -197,6 +199,8 @@ class FakeAri:
     def _routes(self) -> list[tuple[str, str, str, Callable[[web.Request], Awaitable[web.StreamResponse]]]]:
         return [
             ("GET", "/asterisk/info", "info", self._info),
+            ("GET", "/asterisk/variable", "global_variable", self._global_variable),
+            ("POST", "/asterisk/variable", "set_global_variable", self._set_global_variable),
             ("GET", "/channels", "list_channels", self._list_channels),
             ("GET", "/bridges", "list_bridges", self._list_bridges),
             ("POST", "/channels/externalMedia", "external_media", self._external_media),
@@ -212,6 +216,13 @@ class FakeAri:
 
     async def _info(self, _: web.Request) -> web.StreamResponse:
         return web.json_response({"system": {"version": self.version}})
+
+    async def _global_variable(self, request: web.Request) -> web.StreamResponse:
+        return web.json_response({"value": self.globals.get(request.query["variable"], "")})
+
+    async def _set_global_variable(self, request: web.Request) -> web.StreamResponse:
+        self.globals[request.query["variable"]] = request.query["value"]
+        return web.Response(status=204)
 
     async def _list_channels(self, _: web.Request) -> web.StreamResponse:
         return web.json_response([channel.json() for channel in self.channels.values()])
