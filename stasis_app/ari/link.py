@@ -20,13 +20,16 @@ from .rest import Ari, version_warning
 from .runs import BEAT_S, OtherRuns
 from .stream import Connected, EventStream, LinkState
 
-MAX_CONNECTIONS = 32
-"""Requests at a time; more wait. http.conf's sessionlimit is 100 by default and counts each of them."""
-MAX_BUILDING = 8
-"""Calls that are being connected at a time; more wait for their turn. Side by side all of a burst would be answered at
-its end; in turn most are answered sooner, and what else Asterisk is asked meanwhile does not stand behind all of it."""
-HAND_BACKS = 8
-"""Connections for those who find no place: they do not wait behind those who do."""
+MAX_CONNECTIONS = 6
+HAND_BACKS = 3
+"""Requests at a time; more wait. Those that send a caller on have connections of their own, to wait behind no call that
+is being connected.
+
+Asterisk listens with a backlog of 10 (main/tcptls.c): of more connections that are opened in the same moment some are
+dropped, and tried again by the kernel after a second. http.conf's sessionlimit counts each of them, too.
+"""
+MAX_BUILDING = 6
+"""Calls that are being connected at a time, each by one request or one media websocket after the other."""
 KEEP_ALIVE_S = 5.0
 """Below http.conf's session_keep_alive of 15 s: the side that sends closes first, so no request meets a closing."""
 LOOK_EVERY_S = 30.0

@@ -82,6 +82,8 @@ class FakeAri:
     """Asterisk's own variables."""
     sockets: list[web.WebSocketResponse] = field(default_factory=list)
     port: int = 0
+    most_connections: int = 0
+    """Open at the same time, the event socket included."""
     peer_port: int = PEER_PORT
     """Where Asterisk's end of a media channel over RTP is."""
 
@@ -187,6 +189,8 @@ class FakeAri:
     ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(request: web.Request) -> web.StreamResponse:
             self.steps.append(name)
+            assert self._runner.server
+            self.most_connections = max(self.most_connections, len(self._runner.server.connections))
             if not _authorised(request):
                 return _error(401, "Authentication required")
             script = self.faults[name]

@@ -259,3 +259,25 @@ class TestReplaced:
                     await asyncio.sleep(30)
 
         virtual_time(main())
+
+
+class TestBurst:
+    def test_it_opens_fewer_connections_than_asterisk_lets_wait(self, virtual_time: RunVirtual) -> None:
+        """D24: what is dropped for want of room in the backlog of 10 comes a second later."""
+
+        async def main() -> None:
+            async with talk(calls=CallSettings(max_calls=41, drain_s=0)) as scene:
+                await scene.quiet()
+                burst = [scene.ari.caller(f"1700000001.{number}") for number in range(80)]
+                await scene.until(lambda: sum(other not in scene.ari.channels for other in burst) == 40, 5)
+                await asyncio.sleep(1)
+                taken = [other for other in burst if other in scene.ari.channels]
+                assert {scene.ari.channels[other].state for other in taken} == {"Up"}
+                assert await calls(scene) == 41
+                for other in taken:
+                    scene.ari.end(other)
+                await asyncio.sleep(2)
+                assert await calls(scene) == 1
+                assert scene.ari.most_connections <= 10
+
+        virtual_time(main())
