@@ -33,6 +33,8 @@ class ChildLog:
         self._max_bytes = max_bytes
         self._kept = kept
         self._tail = bytearray()
+        self._file: int
+        self._at_line_start: bool
 
     @contextmanager
     def pipe(self) -> Iterator[int]:
