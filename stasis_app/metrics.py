@@ -81,6 +81,11 @@ class Metrics:
             ["verdict"],
             registry=registry,
         )
+        self.transcript_lost = Counter(
+            "voicebot_transcript_lost",
+            "Turns that were not written to the transcript: its disk is full or too slow.",
+            registry=registry,
+        )
         self.digits = Counter(
             "voicebot_digits",
             "Keys pressed on callers' phones, by what became of them.",

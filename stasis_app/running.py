@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -38,10 +39,9 @@ async def run(setup: Setup, stop: asyncio.Event) -> None:
         try:
             await _first_of(asyncio.shield(events), stop.wait())
         except AppReplaced:
-            log.warning(
-                "another process took the app over: no new calls, the running ones are brought to their end"
-            )
-            await _first_of(application.drain(), _look_for_ends(link))
+            log.warning("another process took the app over: no new calls, the running ones may finish")
+            application.let_go()
+            await _first_of(application.drain(), _look_for_ends(link), link.show_life())
             raise
         else:
             await application.drain()
@@ -66,7 +66,7 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
     for profile in setup.profiles.values():
         Protected.of(profile)  # no call waits for it
     async with AsyncExitStack() as stack:
-        transcript = stack.enter_context(Transcript(setup.transcript))
+        transcript = stack.enter_context(Transcript(setup.transcript, metrics.transcript_lost.inc))
         flights = stack.enter_context(
             FlightRecorder(setup.calls.flight_recorder, setup.calls.flight_retention)
         )
@@ -96,6 +96,8 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
                 setup.ari.app,  # the same after a restart, so that a new process knows what an old one left
                 on_call=lambda start: calls[0].on_call(start),
                 on_state=lambda state: calls[0].on_link(state),
+                run=secrets.token_hex(4),
+                on_handed_back=lambda reason: metrics.calls_refused.labels(reason).inc(),
             )
         )
         metrics.count_ari(link.counts)

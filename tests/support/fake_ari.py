@@ -78,8 +78,12 @@ class FakeAri:
     causes: dict[str, str] = field(default_factory=dict)
     variables: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     """What was set on each channel."""
+    globals: dict[str, str] = field(default_factory=dict)
+    """Asterisk's own variables."""
     sockets: list[web.WebSocketResponse] = field(default_factory=list)
     port: int = 0
+    most_connections: int = 0
+    """Open at the same time, the event socket included."""
     peer_port: int = PEER_PORT
     """Where Asterisk's end of a media channel over RTP is."""
 
@@ -185,6 +189,8 @@ class FakeAri:
     ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(request: web.Request) -> web.StreamResponse:
             self.steps.append(name)
+            assert self._runner.server
+            self.most_connections = max(self.most_connections, len(self._runner.server.connections))
             if not _authorised(request):
                 return _error(401, "Authentication required")
             script = self.faults[name]
@@ -197,6 +203,8 @@ class FakeAri:
     def _routes(self) -> list[tuple[str, str, str, Callable[[web.Request], Awaitable[web.StreamResponse]]]]:
         return [
             ("GET", "/asterisk/info", "info", self._info),
+            ("GET", "/asterisk/variable", "global_variable", self._global_variable),
+            ("POST", "/asterisk/variable", "set_global_variable", self._set_global_variable),
             ("GET", "/channels", "list_channels", self._list_channels),
             ("GET", "/bridges", "list_bridges", self._list_bridges),
             ("POST", "/channels/externalMedia", "external_media", self._external_media),
@@ -212,6 +220,13 @@ class FakeAri:
 
     async def _info(self, _: web.Request) -> web.StreamResponse:
         return web.json_response({"system": {"version": self.version}})
+
+    async def _global_variable(self, request: web.Request) -> web.StreamResponse:
+        return web.json_response({"value": self.globals.get(request.query["variable"], "")})
+
+    async def _set_global_variable(self, request: web.Request) -> web.StreamResponse:
+        self.globals[request.query["variable"]] = request.query["value"]
+        return web.Response(status=204)
 
     async def _list_channels(self, _: web.Request) -> web.StreamResponse:
         return web.json_response([channel.json() for channel in self.channels.values()])
