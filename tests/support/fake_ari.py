@@ -86,6 +86,10 @@ class FakeAri:
     """Open at the same time, the event socket included."""
     peer_port: int = PEER_PORT
     """Where Asterisk's end of a media channel over RTP is."""
+    media_asked: dict[str, str] = field(default_factory=dict)
+    """The query of the newest request for a media channel."""
+    media_socket: Callable[[web.Request], Awaitable[web.StreamResponse]] | None = None
+    """What answers where the bot opens a media websocket."""
 
     async def __aenter__(self) -> Self:
         self._timers: list[asyncio.TimerHandle] = []
@@ -102,6 +106,7 @@ class FakeAri:
         app = web.Application()
         app[OVER] = asyncio.Event()
         app.router.add_get("/ari/events", self._events)
+        app.router.add_get("/media/{id}", self._media)
         for method, path, name, act in self._routes():
             app.router.add_route(method, "/ari" + path, self._handler(name, act))
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -239,6 +244,7 @@ class FakeAri:
     async def _external_media(self, request: web.Request) -> web.StreamResponse:
         query = request.query
         assert query["app"] == APP
+        self.media_asked = dict(query)
         kind = query["encapsulation"], query["transport"], query["connection_type"]
         variables = dict(_MEDIA_VARIABLES[kind])
         if "UNICASTRTP_LOCAL_PORT" in variables:
@@ -259,6 +265,9 @@ class FakeAri:
         else:
             self._media_enters_soon(channel_id)
         return web.json_response({"id": channel_id, "channelvars": variables})
+
+    async def _media(self, request: web.Request) -> web.StreamResponse:
+        return web.Response(status=404) if self.media_socket is None else await self.media_socket(request)
 
     def open_websocket(self) -> None:
         """The bot has opened the media websocket: only now the channel enters the app."""

@@ -165,6 +165,17 @@ class FakeStt(FakeWorker):
     turn_end_prob: object = None
     requests: list[SttRequest] = field(default_factory=list)
     _open: dict[str, tuple[bytes, str]] = field(default_factory=dict)
+    _at_work: dict[int, str] = field(default_factory=dict)
+
+    def at_work(self, priority: str) -> int:
+        """How many requests of this priority run."""
+        return list(self._at_work.values()).count(priority)
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        try:
+            return await super().serve(request)
+        finally:
+            self._at_work.pop(id(request), None)
 
     async def read(self, request: web.Request) -> SttRequest:
         form = await request.post()
@@ -183,6 +194,7 @@ class FakeStt(FakeWorker):
             rate=struct.unpack_from("<I", wav, 24)[0],
         )
         self.requests.append(heard)
+        self._at_work[id(request)] = heard.priority
         return heard
 
     async def answer(
