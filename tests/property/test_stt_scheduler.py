@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Unpack
+from typing import Unpack, cast
 
 import numpy as np
 from hypothesis import Phase, given, settings
