@@ -77,8 +77,7 @@ class DecodingLoop(VirtualTimeLoop):
         self, executor: Executor | None, func: Callable[[Unpack[Args]], T], *args: *Args
     ) -> asyncio.Future[T]:
         """Only the scheduler asks for it, and only for a batch."""
-        batch = args[0]
-        assert isinstance(batch, list)
+        (batch,) = cast("tuple[list[Utterance]]", args)
         return self.create_task(self._decode(batch, lambda: func(*args)))
 
     async def _decode(self, batch: list[Utterance], decode: Callable[[], T]) -> T:
