@@ -17,8 +17,6 @@ _PERHAPS_NO_SPEECH: Final = 0.3
 _SURE_LOGPROB: Final = -0.36
 _UNSURE_LOGPROB: Final = -0.8
 _GUESSED_LOGPROB: Final = -1.1
-_GUESSED_WORDS_LOGPROB: Final = -0.45
-_ENOUGH_WORDS: Final = 4
 _WORDS_PER_S: Final = 4.5
 _SPARE_WORDS: Final = 4
 _TOKENS_PER_S: Final = 7
@@ -79,11 +77,6 @@ def is_doubtful(decoding: Decoding, length_s: float) -> bool:
         or decoding.avg_logprob <= _UNSURE_LOGPROB
         or _says_its_end_twice(_UNIT.findall(decoding.text.lower()))
     )
-
-
-def is_guessed(decoding: Decoding) -> bool:
-    """Whether the words are so unsure that the full window may know better. One or two words say too little of that."""
-    return decoding.avg_logprob < _GUESSED_WORDS_LOGPROB and len(_words(decoding.text)) >= _ENOUGH_WORDS
 
 
 def spoken_text(decoding: Decoding, length_s: float, loudness_dbfs: float) -> str:

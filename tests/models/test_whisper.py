@@ -176,7 +176,7 @@ def test_drafts_are_decoded_narrowly_and_apart_from_what_is_answered(
     assert counted.beams == [1, 5]
 
 
-def test_an_unclear_draft_is_not_heard_in_the_full_window(
+def test_a_draft_that_runs_away_is_not_heard_in_the_full_window(
     whisper: WhisperRecogniser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     windows = []
