@@ -27,8 +27,8 @@ from gpu_workers.stt.features import features
 from gpu_workers.stt.gates import (
     SILENT_DBFS,
     Decoding,
+    ends_badly,
     is_doubtful,
-    is_runaway,
     spoken_text,
     token_limit,
 )
@@ -122,7 +122,7 @@ class WhisperRecogniser:
         return [transcripts[place] for place in range(len(batch))]
 
     def _guarded(self, batch: Sequence[Utterance]) -> list[Decoding]:
-        """All in one window; what is doubtful once more in a longer one, what runs away there too in all 30 s."""
+        """All in one window; what is doubtful once more in a longer one, what ends badly there too in all 30 s."""
         if not batch:
             return []
         window = max(self.window_s(utterance.length_s) for utterance in batch)
@@ -136,8 +136,8 @@ class WhisperRecogniser:
         longer = safe_window_s(utterance.length_s)
         if window_s < longer and is_doubtful(decoding, utterance.length_s):
             decoding, window_s = self._decode([utterance], longer)[0], longer
-        if window_s < FULL_WINDOW_S and not utterance.draft and is_runaway(decoding, utterance.length_s):
-            log.debug("%.1f s run away in a window of %.0f s", utterance.length_s, window_s)
+        if window_s < FULL_WINDOW_S and not utterance.draft and ends_badly(decoding, utterance.length_s):
+            log.debug("%.1f s end badly in a window of %.0f s", utterance.length_s, window_s)
             return self._decode([utterance], FULL_WINDOW_S)[0]
         return decoding
 
