@@ -99,9 +99,7 @@ class LlmSettings(WorkerSettings):
         le=256,
         description="Answers written side by side; vLLM, if this is not set: one for each call.",
     )
-    queue_limit: int = Field(
-        64, ge=1, description="vLLM: more waiting requests than this are refused with 429."
-    )
+    queue_limit: int = Field(64, ge=1, description="More waiting requests than this are refused with 429.")
     python: Path | None = Field(
         None, description="vLLM: the Python it is installed for, where that is another one than ours."
     )

@@ -50,6 +50,7 @@ def run(settings: LlmSettings, placement: LlmPlacement | None = None) -> None:
             waiting=settings.queue_limit,
             model=settings.model,
             device=placement.device,
+            max_calls=settings.max_calls,
         )
         server = _Server(settings, placement, terms, Path(folder))
         with server.running(), _signals(server.stop):
