@@ -19,8 +19,8 @@ from typing import Final
 import gpu_workers
 from gpu_workers.devices.plan import LlmPlacement
 from gpu_workers.errors import ModelError
+from gpu_workers.leash import leashed
 from gpu_workers.llm.gate import WARMING, Terms
-from gpu_workers.llm.leash import leashed
 from gpu_workers.llm.listening import check_port, own_address
 from gpu_workers.llm.vllm import DRAIN_S, command, environment, unplanned
 from gpu_workers.llm.warm import post
