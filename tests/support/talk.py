@@ -218,11 +218,12 @@ async def talk(
     workers: FakeWorkers | None = None,
     more_workers: Mapping[str, Sequence[str]] | None = None,
     folder: Path | None = None,
+    processes: int = 1,
 ) -> AsyncIterator[Scene]:
     """One call, from the caller's first packet on. `prepare`: what the workers are to say, before the call begins.
 
     With `workers` of the test's own, which may be dead, it begins as soon as callers are let in; `more_workers`:
-    addresses of further ones, by kind; `folder` keeps what the call process keeps on disk.
+    addresses of further ones, by kind; `folder` keeps what the call process keeps on disk; `processes` share Asterisk.
     """
     async with (
         fake_workers() if workers is None else nullcontext(workers) as theirs,
@@ -232,7 +233,7 @@ async def talk(
     ):
         prepare(theirs)
         with nullcontext(folder) if folder else tempfile.TemporaryDirectory(prefix="talk-") as kept:
-            setup = _setup(ari, theirs, profile, calls, Path(kept), more_workers or {})
+            setup = _setup(ari, theirs, profile, calls, Path(kept), more_workers or {}, processes)
             transport, line = await asyncio.get_running_loop().create_datagram_endpoint(
                 PhoneLine, local_addr=("127.0.0.1", 0)
             )
@@ -262,6 +263,7 @@ def _setup(
     calls: CallSettings | None,
     folder: Path,
     more: Mapping[str, Sequence[str]],
+    processes: int,
 ) -> Setup:
     return Setup(
         ari=ari.settings(),
@@ -276,6 +278,7 @@ def _setup(
         profiles={"default": profile},
         phrases_dir=folder / "phrases",
         transcript=folder / "transcript.jsonl",
+        processes=processes,
     )
 
 
