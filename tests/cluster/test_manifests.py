@@ -29,7 +29,8 @@ def ray_cluster() -> dict[str, Any]:
 
 
 def ray_pods() -> dict[str, dict[str, Any]]:
-    head, *groups = [ray_cluster()["headGroupSpec"], *ray_cluster()["workerGroupSpecs"]]
+    head: dict[str, Any] = ray_cluster()["headGroupSpec"]
+    groups: list[dict[str, Any]] = ray_cluster()["workerGroupSpecs"]
     return {
         "head": head["template"]["spec"],
         **{group["groupName"]: group["template"]["spec"] for group in groups},
