@@ -47,7 +47,7 @@ RAMP_S = 8.0
 # so many different callers in a step; more calls share them
 MOST_TALKS = 16
 # one caller alone asks few questions
-ALONE = 1.6
+ALONE = 2.2
 END_S = 30.0
 PACES = {
     "fake": Pace(greeting_s=2.5, answer_s=(5.4, 6.8), interrupt_s=(1.5, 2.6)),
