@@ -69,7 +69,9 @@ async def test_a_slow_disk_delays_nobody_and_what_it_cannot_take_is_counted(
 
     monkeypatch.setattr(os, "fstat", slow)
     path, lost = tmp_path / "said.jsonl", []
+    works.set()
     with Transcript(path, lambda: lost.append(1)) as transcript:
+        works.clear()
         for number in range(MAX_WAITING + 3):
             transcript.write("c1", a_turn(number), "Good day.", cut=False)
         assert len(lost) == 3
