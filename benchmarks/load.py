@@ -172,7 +172,12 @@ async def _apologies(bench: Bench) -> int:
 
 def _tell(errors: str) -> None:
     """What SIPp found strange. That no BYE comes while a caller talks is how the talk ends."""
-    usual = ("The following events occurred", "receive timeout on message")
+    usual = (
+        "The following events occurred",
+        "receive timeout on message",
+        "Resolving remote host",
+        "more errors, see",
+    )
     lines = [line for line in errors.splitlines() if line.strip() and not any(part in line for part in usual)]
     if lines:
         _say("SIPp says: " + " / ".join(dict.fromkeys(lines))[:1000])
