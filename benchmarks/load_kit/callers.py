@@ -10,10 +10,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.load_kit.configuration import HOST
 from benchmarks.load_kit.plan import Talk, sound
 from benchmarks.load_kit.ruler import CallFigures, judge
 from benchmarks.load_kit.scenario import injection, scenario, sound_name
-from benchmarks.load_kit.system import HOST, SIPP, Bench
+from benchmarks.load_kit.system import SIPP, Bench
 from caller_phone.g711 import Samples
 from gpu_workers.leash import leashed
 from tests.support.rig import free_ports

@@ -3,10 +3,7 @@
 import asyncio
 import json
 import os
-import random
-import secrets
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -15,39 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import yaml
 
+from benchmarks.load_kit.configuration import HOST, Ports, configuration
 from benchmarks.load_kit.parts import Moment, Open, held_open, moment, named
 from gpu_workers.leash import leashed
 from tests.support.rig import free_ports
 from voicebot.config import Config, parse
-from voicebot.config.lakeside import LAKESIDE_BIKES
 from voicebot.up import running
 
-HOST = "127.0.0.1"
 ROOT = Path(__file__).parents[2]
 ASTERISK, CALL_PROCESS, SIPP, WIRE = "Asterisk", "call process", "SIPp", "wire"
-_PORTS_A_KIND = 2000
-_KINDS = 4
 _START_S = 30.0
 _END_S = 10.0
-_GREETING = "Load test, good day."
-
-
-@dataclass(frozen=True, slots=True)
-class Ports:
-    """UDP ports below those the kernel gives away; each range is for one kind of socket."""
-
-    asterisk: range
-    bot: range
-    tap: range
-    sipp: range
-
-    @classmethod
-    def drawn(cls) -> "Ports":
-        first = random.randrange(10_000, 32_000 - _KINDS * _PORTS_A_KIND, 2)
-        starts = range(first, first + _KINDS * _PORTS_A_KIND, _PORTS_A_KIND)
-        return cls(*(range(start, start + _PORTS_A_KIND) for start in starts))
 
 
 @dataclass
@@ -96,48 +72,6 @@ class Bench:
         async with self.http.get(url, headers={"Authorization": login}) as answer:
             found: list[Any] = await answer.json()
             return found
-
-
-def configuration(
-    ports: Ports, max_calls: int, own: Mapping[str, Any], fakes: Mapping[str, str] | None
-) -> str:
-    """voicebot.yaml: `own` as somebody wrote it, and over it what a load test needs. `fakes`: their addresses.
-
-    No filler and no question to a silent caller: each sound after a question shall be its answer.
-    """
-    http_port, web_port = free_ports(2, socket.SOCK_STREAM)
-    profile = {"no_input_s": 120.0, "phrases": {"filler": ""}}
-    if fakes is None:
-        default = own.get("profiles", {}).get("default") or LAKESIDE_BIKES.model_dump(mode="json")
-    else:
-        default = {"prompt": "You are a load test.", "greeting": _GREETING}
-    needed: dict[str, Any] = {
-        "asterisk": {
-            "start": True,
-            "sip_host": HOST,
-            "sip_port": free_ports(1)[0],
-            "http_port": http_port,
-            "rtp_start": ports.asterisk[0],
-            "rtp_end": ports.asterisk[-1],
-        },
-        "ari": {"password": secrets.token_urlsafe(24), "app": "voicebot"},
-        "media": {"port_start": ports.bot[0], "port_end": ports.bot[-2], "port_quarantine_s": 1.0},
-        "web": {"host": HOST, "port": web_port, "token": None},
-        "calls": {"max_calls": max_calls, "processes": 1, "drain_s": 1.0},
-        "log": {"directory": "var/log/load"},
-        "profiles": {"default": _merged(default, profile)},
-    }
-    if fakes is not None:
-        needed["workers"] = {name: {"start": False, "url": url} for name, url in fakes.items()}
-    return yaml.safe_dump(_merged(own, needed))
-
-
-def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    result = dict(under)
-    for key, value in over.items():
-        below = result.get(key)
-        result[key] = _merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
-    return result
 
 
 @asynccontextmanager
