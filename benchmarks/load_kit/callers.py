@@ -59,7 +59,7 @@ async def sipp_calls(
     rate: float,
 ) -> AsyncIterator[Sipp]:
     """`calls` calls that take the talks in turn, so many a second and never more than `at_once` together."""
-    with tempfile.TemporaryDirectory(prefix="sipp-") as name:
+    with tempfile.TemporaryDirectory(prefix="voicebot-load-") as name:
         folder = Path(name)
         for number, talk in enumerate(talks):
             (folder / sound_name(number)).write_bytes(sound(talk, clips, number))
