@@ -1,6 +1,6 @@
 """How many calls at a time this machine carries, and how well: real calls of SIPp with recorded speech.
 
-    python -m benchmarks.load [--calls 1,8,16,32,64] [--seconds 40] [--models fake|real] [-c voicebot.yaml]
+    python -m benchmarks.load [--calls 1,8,16,32,64] [--seconds 35] [--models fake|real] [-c voicebot.yaml]
         [--soak MINUTES] [--speech DIR] [--keep-pcap DIR] [--no-keep]
 
 Starts Asterisk, the call process and its workers, fake ones with set latencies or the real models, and lets SIPp call:
@@ -251,7 +251,7 @@ def _arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--calls", type=_numbers, default=None, help="calls at a time, with commas between")
-    parser.add_argument("--seconds", type=float, default=40.0, help="how long a caller talks (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=35.0, help="how long a caller talks (%(default)s)")
     parser.add_argument("--models", choices=("fake", "real"), default="fake")
     parser.add_argument(
         "-c", "--config", type=Path, help="--models real: voicebot.yaml; its defaults if not given"

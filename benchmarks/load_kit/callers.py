@@ -59,7 +59,7 @@ async def sipp_calls(
     rate: float,
 ) -> AsyncIterator[Sipp]:
     """`calls` calls that take the talks in turn, so many a second and never more than `at_once` together."""
-    with tempfile.TemporaryDirectory(prefix="sipp-") as name:
+    with tempfile.TemporaryDirectory(prefix="voicebot-load-") as name:
         folder = Path(name)
         for number, talk in enumerate(talks):
             (folder / sound_name(number)).write_bytes(sound(talk, clips, number))
@@ -106,19 +106,18 @@ async def sipp_calls(
             await process.wait()
 
 
-async def judged(folder: Path, keep: Path | None) -> list[CallFigures]:
+async def judged(folder: Path, keep: Path | None, nice: int = 0) -> list[CallFigures]:
     """Every capture that has been finished in the folder since the last time, taken out of it.
 
-    The work is done at a low priority, so that it takes nothing from calls that still run. With `keep` the captures
-    are moved there.
+    With `keep` the captures are moved there. `nice`: while calls still run, the work shall take nothing from them.
     """
-    return await asyncio.to_thread(_judged, folder, keep)
+    return await asyncio.to_thread(_judged, folder, keep, nice)
 
 
-def _judged(folder: Path, keep: Path | None) -> list[CallFigures]:
-    if sys.platform == "linux":
+def _judged(folder: Path, keep: Path | None, nice: int) -> list[CallFigures]:
+    if nice and sys.platform == "linux":
         # of this thread only
-        os.setpriority(os.PRIO_PROCESS, 0, 19)
+        os.setpriority(os.PRIO_PROCESS, 0, nice)
     found = []
     for path in sorted(folder.glob("*.pcap"), key=lambda one: int(one.stem)):
         found.append(judge(path.read_bytes()))

@@ -25,6 +25,7 @@ _EVERY_S = 5.0
 # SIPp takes up the places of those who left at this rate, which also spreads the first calls
 _RATE = 2.0
 _END_S = 120.0
+_NICE = 10
 
 WHAT = """{calls} calls at a time for {minutes:g} minutes: callers who stay {shortest:g} to {longest:g} s, ask,
 interrupt and hang up in mid-speech, each followed by another. Growth is that of the medians of the first and the last
@@ -63,7 +64,7 @@ async def soak(
     async with sipp_calls(bench, sip_port, talks, clips, calls=most, at_once=calls, rate=_RATE) as sipp:
         while loop.time() < end_s and not await sipp.ended(_EVERY_S):
             soaked.moments.append(bench.now())
-            soaked.figures += await judged(folder, None)
+            soaked.figures += await judged(folder, None, _NICE)
         with suppress(ProcessLookupError):
             sipp.process.send_signal(signal.SIGUSR1)
         await sipp.ended(_END_S)
