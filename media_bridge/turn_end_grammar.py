@@ -62,8 +62,6 @@ CANNOT_STAND: Final = tuple(
         r"|question)$",
         _LEAD + r"(?:i'm|i am|we're|we are|i'm just|i was|i was just) (?:calling|phoning|ringing|writing"
         r"|wondering|hoping)$",
-        # "What happened was", "All we got was"
-        _LEAD + r"(?:what|all|where|how) [\w']+(?: [\w']+){0,3} (?:is|was)$",
         r"\b(?:address is|live (?:at|in)|living (?:at|in)|it's|it is) (?:flat|apartment|unit|suite|house number"
         r"|number)$",
         r"\b(?:\w+'s|\w+'ve|have|has) got$",
