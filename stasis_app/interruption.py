@@ -11,7 +11,7 @@ _LISTENING_MAX_WORDS = 3
 # What Whisper writes for a hum is wild ("Oh, hi", "What's wrong", "Why?"), and another time something else: read once
 # more with less quiet before it, a hum seldom gives a word of the first text again, and an interruption gives its own.
 # The limits are of the mean log-probability, of both readings and of a single one (docs/decisions/0007).
-_GUESSED_TWICE = -0.7
+_GUESSED_TWICE = -0.65
 _GUESSED_ONCE = -0.5
 
 _QUESTION_MARKS = ("?", "？", "؟")

@@ -56,11 +56,12 @@ def test_words_that_the_recogniser_guessed_do_not_but_to_a_question(text: str) -
         ("Oh, hi.", -0.45, "", -1.2, False),
         ("What's wrong?", -0.4, "or shut?", -0.4, False),
         # an interruption in noise is read the same, and both are not too unsure
-        ("That's wrong.", -0.7, "That's wrong!", -0.6, True),
+        ("That's wrong.", -0.66, "That's wrong!", -0.6, True),
         ("Louder", -0.7, "louder", -0.54, True),
         ("Why?", -0.3, "Why?", -0.57, True),
         ("Two expensive.", -0.59, "Two expenses.", -0.65, True),
         ("Oh, hi.", -0.8, "Oh, hi.", -1.06, False),
+        ("Why", -0.78, "Why?", -0.56, False),
         ("Which one?", None, "Which one?", None, True),
         ("Which one?", None, "Rich.", None, False),
     ],
