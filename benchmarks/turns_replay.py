@@ -33,7 +33,9 @@ from media_bridge.turn_end import end_wait_ms
 from media_bridge.turn_end_waits import EndWaits
 from media_bridge.vad import SileroGate
 from stasis_app.expecting import asked_for
-from stasis_app.interruption import is_meant
+from stasis_app.hearing import LESS_BEFORE_S
+from stasis_app.interruption import Reading as SecondReading
+from stasis_app.interruption import is_meant, wants_second_reading
 from voicebot.cache import default_cache_dir
 
 LINE_MS: Final = 30
@@ -185,7 +187,7 @@ def over(clip: Clip, cache: Cache, words_ms: int, settings: MediaSettings) -> Ov
     silent = paused = False
     paused_ms: float | None = None
     readings: list[Reading] = []
-    due: tuple[float, Reading, bool] | None = None  # when a reading is there, and whether it is of a pause
+    due: tuple[float, bytes] | None = None  # when what was said is read
     look_at = float("inf")
     pcm = clip.samples.astype("<i2").tobytes()
     for place, (frame, probability) in enumerate(
@@ -200,18 +202,27 @@ def over(clip: Clip, cache: Cache, words_ms: int, settings: MediaSettings) -> Ov
                     look_at = now + _LASTS_MS
                 case SpeechPaused(utterance=utterance):
                     look_at = float("inf")
-                    readings.append(cache.reading(utterance.pcm))
-                    due = (now + words_ms, readings[-1], True)
+                    due = (now + words_ms, utterance.pcm)
         if now >= look_at and (so_far := endpoint.so_far()) is not None:
-            readings.append(cache.reading(so_far.pcm))
-            due, look_at = (now + words_ms, readings[-1], False), now + _LASTS_MS
+            due, look_at = (now + words_ms, so_far.pcm), now + _LASTS_MS
         if due is not None and now >= due[0]:
-            _, reading, _ = due
-            due = None
-            if is_meant(reading.text, heard, reading.avg_logprob, "en"):
+            (_, sound), due = due, None
+            meant, read = _judge(sound, heard, cache)
+            readings += read
+            if meant:
                 return OverBot(Interrupted(clip, True, True, (paused_ms or now) + LINE_MS), readings)
             silent = False
     return OverBot(Interrupted(clip, False, paused, None), readings)
+
+
+def _judge(sound: bytes, heard: Heard, cache: Cache) -> tuple[bool, list[Reading]]:
+    """As stasis_app.judging does, at once."""
+    one = cache.reading(sound)
+    if not wants_second_reading(one.text, heard, "en"):
+        return is_meant(one.text, heard, one.avg_logprob, "en"), [one]
+    other = cache.reading(sound[2 * int(_RATE * LESS_BEFORE_S) :])
+    again = SecondReading(other.text, other.avg_logprob)
+    return is_meant(one.text, heard, one.avg_logprob, "en", again), [one, other]
 
 
 def main() -> int:

@@ -21,6 +21,9 @@ PTIME_S = 0.020
 # each wake-up fetches the code and the voice detector's weights into the cache anew, so fewer of them cost less; two
 # are enough for the process to come to its other work in between (docs/decisions/0006)
 SLOTS = 2
+# what is decided on the caller's sound goes out with the next packet: half a period before it there is time for all
+# that an answer which waits has to pass, and the other slot is awake then anyway
+LATER_S = PTIME_S / SLOTS
 # Asterisk forwards a burst as a burst and a phone's jitter buffer drops most of it, so a longer stall is
 # not made up
 MAX_CATCH_UP = 3
@@ -132,8 +135,8 @@ class Pacer:
         self._failed = 0
         self._busy_s = 0.0
         self._timer: asyncio.Handle | None = None
-        # ticks whose first step has run, oldest first
-        self._begun: deque[list[Due]] = deque()
+        # ticks whose first step has run, oldest first, and when the others are due
+        self._begun: deque[tuple[float, list[Due]]] = deque()
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
@@ -149,9 +152,9 @@ class Pacer:
     def register(self, call_id: str, steps: tuple[Tick, ...], failed: Failed) -> Member:
         """Run each of `steps` with `(due, skipped)` every 20 ms, from the next 20 ms on.
 
-        The first steps of all calls that are due run before the second step of any, and between the second
-        steps of two calls if they fall due then: what must not be late goes first. A step that raises is
-        logged (once for each call) and counted, `failed` is called once, soon after, and everything goes on:
+        The first on the grid, the others LATER_S behind it. First steps that are due run before the later ones of
+        any call, and between those of two calls if they fall due then: what must not be late goes first. A step that
+        raises is logged (once for each call) and counted, `failed` is called once, soon after, and everything goes on:
         what one frame broke, the next may not.
         """
         member = self._core.add(self._loop.time(), call_id, steps, failed)
@@ -176,17 +179,19 @@ class Pacer:
     def _schedule(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        at = self._core.next_at()
-        if self._begun:
+        instants = [
+            at for at in (self._core.next_at(), self._begun[0][0] if self._begun else None) if at is not None
+        ]
+        if self._is_behind():
             # whatever else waits for the loop has its turn first
             self._timer = self._loop.call_soon(self._wake)
         else:
-            self._timer = None if at is None else self._loop.call_at(at, self._wake)
+            self._timer = self._loop.call_at(min(instants), self._wake) if instants else None
 
     def _wake(self) -> None:
         woken_at = self._loop.time()
+        _, dues = self._begun.popleft() if self._is_behind() else (0.0, [])
         self._begin()
-        dues = self._begun.popleft() if self._begun else []
         for step in range(1, max((len(due.member.steps) for due in dues), default=0)):
             for number, due in enumerate(dues, 1):
                 self._run(due, step)
@@ -195,18 +200,22 @@ class Pacer:
         self._busy_s += self._loop.time() - woken_at
         self._schedule()
 
+    def _is_behind(self, by_s: float = 0.0) -> bool:
+        """Later steps are due, since so long."""
+        return bool(self._begun) and self._begun[0][0] + by_s <= self._loop.time()
+
     def _begin(self) -> None:
-        """Run the first steps that are due now, unless some that were begun already wait for their later steps:
+        """Run the first steps that are due now, unless the later steps of some that were begun are late:
         then hearing falls behind, and ticks have to be skipped.
         """
-        if self._begun:
+        if self._is_behind(LATER_S):
             return
         dues = self._core.due(self._loop.time())
         for due in dues:
             self._count(due)
             self._run(due, 0)
         if dues:
-            self._begun.append(dues)
+            self._begun.append((max(due.at for due in dues) + LATER_S, dues))
 
     def _count(self, due: Due) -> None:
         late_ms = (self._loop.time() - due.at) * 1000
@@ -220,7 +229,7 @@ class Pacer:
         if not member.live or step >= len(member.steps):
             return
         try:
-            member.steps[step](due.at, due.skipped)
+            member.steps[step](due.at + (LATER_S if step else 0.0), due.skipped)
         except Exception as error:  # noqa: BLE001 - the datagram fence: one call's bug must not silence the others
             self._fence(due, error)
 

@@ -1,8 +1,8 @@
 """One call's sound, both ways, on the 20 ms tick, over whichever transport.
 
-Each tick speaks first and then hears, so that nothing the caller sends can keep the bot's stream from going
-on: that stream never pauses from the first tick after `set_peer`, also while the bot is silent, because it
-is what keeps Asterisk from listening to a stranger.
+Each tick speaks first and hears half a period later, so that nothing the caller sends can keep the bot's stream from
+going on, and what was heard is answered with the next packet. That stream never pauses from the first tick after
+`set_peer`, also while the bot is silent, because it is what keeps Asterisk from listening to a stranger.
 """
 
 import asyncio

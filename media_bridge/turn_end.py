@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from media_bridge import turn_end_dictation as dictation
+from media_bridge import turn_end_grammar as grammar
 from media_bridge import turn_end_words as words
 from media_bridge.turn_end_expected import Expected, Kind
 from media_bridge.turn_end_local import local_ending
@@ -129,13 +130,19 @@ def _trailing(said: str, spoken: str, _: Expected | None) -> Ending | None:
 
 
 def _hanging(said: str, spoken: str, _: Expected | None) -> Ending | None:
+    if grammar.cannot_stand(spoken):
+        return Ending.TRAILING
+    if grammar.lacks_more(spoken):
+        return Ending.HANGING
     if any(
         pattern.search(spoken)
         for pattern in (words.WH_START, words.EMBEDDED_WH, words.RELATIVE, words.RELATIVE_NOUN)
     ):
         return None
     patterns = (words.BARE_INFINITIVE, words.LACKS_OBJECT, words.LACKS_SECOND)
-    return Ending.HANGING if any(pattern.search(spoken) for pattern in patterns) else None
+    if any(pattern.search(spoken) for pattern in patterns) or grammar.lacks_object(spoken):
+        return Ending.HANGING
+    return None
 
 
 def _half_clause(spoken: str) -> bool:

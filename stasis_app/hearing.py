@@ -8,6 +8,7 @@ from media_bridge.events import Utterance
 
 _PARTIAL_DEADLINE_MS = 1000
 _GAP_S = 0.2  # of silence between utterances that are read as one
+LESS_BEFORE_S = 0.16
 
 
 class Hearing:
@@ -39,6 +40,15 @@ class Hearing:
         """One utterance, for a decision that waits for it. Raises WorkerError, TimeoutError."""
         async with asyncio.timeout(deadline_ms / 1000):
             return await self.words((utterance,), "final", deadline_ms)
+
+    async def again(self, utterance: Utterance, deadline_ms: int) -> Transcript:
+        """The same utterance with less quiet before it, which a recogniser that guesses reads differently.
+
+        Raises WorkerError, TimeoutError.
+        """
+        pcm = utterance.pcm[2 * int(utterance.rate * LESS_BEFORE_S) :]
+        async with asyncio.timeout(deadline_ms / 1000):
+            return await self._transcribe(pcm, utterance.rate, "final", deadline_ms)
 
     async def _transcribe(self, pcm: bytes, rate: int, priority: Priority, deadline_ms: int) -> Transcript:
         return await self._stt.transcribe(

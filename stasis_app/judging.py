@@ -8,7 +8,7 @@ from gpu_workers.client import Transcript
 from gpu_workers.errors import WorkerError
 from media_bridge.events import Utterance
 from stasis_app.conversation import Event, InterruptionJudged, OngoingJudged, Phase
-from stasis_app.interruption import is_meant
+from stasis_app.interruption import Reading, is_meant, wants_second_reading
 from stasis_app.turn import Parts
 
 log = logging.getLogger(__name__)
@@ -47,8 +47,7 @@ class Judges:
 
 
 async def _judge(number: int, utterance: Utterance, over: Phase, parts: Parts) -> InterruptionJudged:
-    meant = _means(await _read(utterance, parts), utterance, over, parts)
-    return InterruptionJudged(number, utterance, meant)
+    return InterruptionJudged(number, utterance, await _means(utterance, over, parts))
 
 
 async def _judge_ongoing(number: int, over: Phase, parts: Parts) -> OngoingJudged | None:
@@ -56,20 +55,26 @@ async def _judge_ongoing(number: int, over: Phase, parts: Parts) -> OngoingJudge
     utterance = parts.media.so_far()
     if utterance is None:
         return None
-    return OngoingJudged(number, _means(await _read(utterance, parts), utterance, over, parts))
+    return OngoingJudged(number, await _means(utterance, over, parts))
 
 
-async def _read(utterance: Utterance, parts: Parts) -> Transcript | None:
-    """None if nobody can."""
-    try:
-        return await parts.hearing.in_time(utterance, _DEADLINE_MS)
-    except (WorkerError, TimeoutError) as error:
-        log.warning("call %s: an interruption could not be read in time: %s", parts.call_id, error)
-        return None
-
-
-def _means(said: Transcript | None, utterance: Utterance, over: Phase, parts: Parts) -> bool:
+async def _means(utterance: Utterance, over: Phase, parts: Parts) -> bool:
+    said = await _read(parts.hearing.in_time(utterance, _DEADLINE_MS), parts)
     if said is None:
         return utterance.voiced_ms >= _WORDS_MS
     heard = parts.media.heard() if over is Phase.SPEAKING else None
-    return is_meant(said.text, heard, said.avg_logprob, parts.profile.language or said.language)
+    language = parts.profile.language or said.language
+    again: Reading | None = None
+    if wants_second_reading(said.text, heard, language):
+        other = await _read(parts.hearing.again(utterance, _DEADLINE_MS), parts)
+        again = Reading(other.text, other.avg_logprob) if other else None
+    return is_meant(said.text, heard, said.avg_logprob, language, again)
+
+
+async def _read(reading: Awaitable[Transcript], parts: Parts) -> Transcript | None:
+    """None if nobody can."""
+    try:
+        return await reading
+    except (WorkerError, TimeoutError) as error:
+        log.warning("call %s: an interruption could not be read in time: %s", parts.call_id, error)
+        return None

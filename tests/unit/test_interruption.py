@@ -3,7 +3,7 @@
 import pytest
 
 from media_bridge.heard import Heard, HeardSentence
-from stasis_app.interruption import is_meant
+from stasis_app.interruption import Reading, is_meant, wants_second_reading
 
 
 def heard(*sentences: tuple[str, float, float | None]) -> Heard:
@@ -46,6 +46,41 @@ def test_words_that_the_recogniser_guessed_do_not_but_to_a_question(text: str) -
     assert is_meant(text, ASKING, -0.8)
     assert not is_meant(text, TELLING, -0.55)
     assert is_meant(text, TELLING, -0.45)
+
+
+@pytest.mark.parametrize(
+    ("once", "sure", "again", "as_sure", "meant"),
+    [
+        # a hum is read otherwise the second time, or as what it is
+        ("Why?", -0.44, "Right.", -0.57, False),
+        ("Oh, hi.", -0.45, "", -1.2, False),
+        ("What's wrong?", -0.4, "or shut?", -0.4, False),
+        # an interruption in noise is read the same, and both are not too unsure
+        ("That's wrong.", -0.66, "That's wrong!", -0.6, True),
+        ("Louder", -0.7, "louder", -0.54, True),
+        ("Why?", -0.3, "Why?", -0.57, True),
+        ("Two expensive.", -0.59, "Two expenses.", -0.65, True),
+        ("Oh, hi.", -0.8, "Oh, hi.", -1.06, False),
+        ("Why", -0.78, "Why?", -0.56, False),
+        ("Which one?", None, "Which one?", None, True),
+        ("Which one?", None, "Rich.", None, False),
+    ],
+)
+def test_a_few_words_while_the_bot_tells_something_are_read_twice(
+    once: str, sure: float | None, again: str, as_sure: float | None, meant: bool
+) -> None:
+    assert wants_second_reading(once, TELLING)
+    assert is_meant(once, TELLING, sure, again=Reading(again, as_sure)) is meant
+    assert is_meant(once, ASKING, sure, again=Reading(again, as_sure)), "to a question anything is an answer"
+
+
+@pytest.mark.parametrize(
+    ("text", "over"),
+    [("", TELLING), ("Okay.", TELLING), ("Stop!", TELLING), ("No, no.", TELLING), ("Tuesday.", ASKING),
+     ("I want the other bike.", TELLING)],
+)  # fmt: skip
+def test_what_is_clear_is_read_once(text: str, over: Heard) -> None:
+    assert not wants_second_reading(text, over)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from media_bridge.pacer import MAX_CATCH_UP, PTIME_S, SLOTS, Due, Member, Pacer, PacerCore
+from media_bridge.pacer import LATER_S, MAX_CATCH_UP, PTIME_S, SLOTS, Due, Member, Pacer, PacerCore
 
 RunVirtual = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -149,10 +149,31 @@ class TestShell:
                     pacer.register(
                         str(n), (partial(note, f"speak {n}"), partial(note, f"hear {n}")), _ignore_failure
                     )
-                await asyncio.sleep(0.001)
+                await asyncio.sleep(PTIME_S - 0.001)
 
         virtual_time(main())
-        assert steps == ["speak 0", f"speak {SLOTS}", "hear 0", f"hear {SLOTS}"]
+        mine = [step for step in steps if step.endswith((" 0", f" {SLOTS}"))]
+        assert mine == ["speak 0", f"speak {SLOTS}", "hear 0", f"hear {SLOTS}"]
+
+    def test_the_second_step_comes_half_a_period_later_and_says_so(self, virtual_time: RunVirtual) -> None:
+        ran: list[tuple[str, float, float]] = []
+
+        async def main() -> None:
+            loop = asyncio.get_running_loop()
+
+            def note(step: str, due: float, _skipped: int) -> None:
+                ran.append((step, due, loop.time()))
+
+            async with Pacer() as pacer:
+                pacer.register("a", (partial(note, "speak"), partial(note, "hear")), _ignore_failure)
+                await asyncio.sleep(2 * PTIME_S - 0.001)
+
+        virtual_time(main())
+        assert [step for step, _, _ in ran] == ["speak", "hear", "speak", "hear"]
+        began = ran[0][1]
+        wanted = [0.0, LATER_S, PTIME_S, PTIME_S + LATER_S]
+        assert [due - began for _, due, _ in ran] == [pytest.approx(later) for later in wanted]
+        assert [at for _, _, at in ran] == [pytest.approx(due) for _, due, _ in ran]
 
     def test_a_first_step_waits_for_no_second_step_of_others(self) -> None:
         """However long hearing takes now and then, what is sent is in time, and nobody is starved."""

@@ -32,6 +32,8 @@ def test_speech_is_kept(text: str, no_speech: float, logprob: float, length_s: f
         ("you", 0.893, -0.61),  # digital silence, base
         ("you", 0.989, -0.65),  # digital silence, tiny.en
         ("Thank you.", 0.876, -0.82),
+        ("JR東日本E233系電車", 0.784, -0.325),  # pink noise, base told to write Japanese
+        ("ん", 0.92, -0.23),
         ("Untertitel der Amara.org-Community", 0.7, -0.4),
         (". . . . . . . .", 0.2, -0.22),
         ("I'm not going to be able to do that.", 0.52, -1.68),  # clicks
