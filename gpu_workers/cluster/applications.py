@@ -19,6 +19,7 @@ from gpu_workers.status import Phase, Status
 _LEAVE_S: Final = 20.0
 _LOOK_S: Final = 0.1
 _SURGE_PERCENT: Final = 50
+_LOOKS: Final = 2
 _THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 Build = Callable[[], tuple[FastAPI, Status]]
@@ -83,15 +84,18 @@ def options(kind: str, replicas: Replicas, worker: SttSettings | TtsSettings, at
             "min_replicas": replicas.min_replicas,
             "max_replicas": replicas.max_replicas,
             "target_ongoing_requests": replicas.waiting_per_replica,
-            "upscale_delay_s": 5.0,
-            "downscale_delay_s": 300.0,
+            "upscale_delay_s": replicas.upscale_delay_s,
+            "downscale_delay_s": replicas.downscale_delay_s,
+            # Ray's own 10 and 30 s would make a delay of 5 s one of half a minute
+            "metrics_interval_s": replicas.upscale_delay_s / _LOOKS,
+            "look_back_period_s": replicas.upscale_delay_s * _LOOKS,
         },
         "max_ongoing_requests": room,
         "max_queued_requests": room,
         # an update starts one that is new before one that is old leaves
         "max_surge_percent": _SURGE_PERCENT,
         "health_check_period_s": 2.0,
-        "health_check_timeout_s": 10.0,
+        "health_check_timeout_s": 5.0,
         "graceful_shutdown_timeout_s": _LEAVE_S,
         "graceful_shutdown_wait_loop_s": 0.5,
     }

@@ -23,6 +23,12 @@ class Replicas(Settings):
         gt=0,
         description="More requests than this being made or waiting, per replica: one more is started.",
     )
+    upscale_delay_s: float = Field(
+        5.0, gt=0, le=600, description="That many for so long, and one more is started."
+    )
+    downscale_delay_s: float = Field(
+        300.0, gt=0, le=86_400, description="Fewer for so long, and one that is idle is let go."
+    )
     cpus: float = Field(1.0, ge=0, description="Cores that a replica is given.")
     gpus: float | None = Field(
         None,

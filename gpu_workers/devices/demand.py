@@ -8,9 +8,9 @@ from gpu_workers.devices.language import Quantization, Serving, Shape, llama_nee
 from gpu_workers.devices.plan import KvCacheDtype
 from gpu_workers.devices.speech import WhisperShape, piper_need, whisper_need
 from gpu_workers.devices.sums import Sum
+from gpu_workers.stt.batch_size import GPU_BATCH
 
 AUTO = "auto"
-GPU_BATCH = 8  # utterances that the STT worker decodes at a time on a card (gpu_workers/stt/whisper.py)
 
 Worker = Literal["stt", "llm", "tts"]
 WORKERS: Final[tuple[Worker, ...]] = ("stt", "llm", "tts")

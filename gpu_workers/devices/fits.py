@@ -3,12 +3,13 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpu_workers.devices.demand import GPU_BATCH, LlmDemand
+from gpu_workers.devices.demand import LlmDemand
 from gpu_workers.devices.facts import Device, Machine
 from gpu_workers.devices.language import Quantization, Shape
 from gpu_workers.devices.limits import llm_refusal, most_calls, room_of
 from gpu_workers.devices.shapes import KNOWN
 from gpu_workers.devices.speech import WHISPER, whisper_need
+from gpu_workers.stt.batch_size import GPU_BATCH
 
 MODELS: Final = (
     "qwen2.5-3b",

@@ -22,7 +22,7 @@ from faster_whisper.transcribe import get_suppressed_tokens  # type: ignore[impo
 from gpu_workers.errors import ModelError, RequestError
 from gpu_workers.serving import device_index
 from gpu_workers.stt.audio import WHISPER_RATE, loudness_dbfs
-from gpu_workers.stt.batch_size import best_batch
+from gpu_workers.stt.batch_size import best_batch, most_at_once, parts
 from gpu_workers.stt.features import features
 from gpu_workers.stt.gates import (
     SILENT_DBFS,
@@ -39,7 +39,6 @@ log = logging.getLogger(__name__)
 
 _PROMPT_TOKENS: Final = 100
 _CPU_BATCH: Final = 2
-_MOST_BATCH: Final = 32
 _DRAFT_BEAM: Final = 1
 
 
@@ -80,7 +79,8 @@ class WhisperRecogniser:
         utterance = Utterance(noise, "en")
         self.transcribe([utterance])
         if self._on_gpu:
-            self.batch_limit = best_batch(lambda size: self._seconds([utterance] * size), _MOST_BATCH)
+            most = most_at_once(self.window_s(utterance.length_s))
+            self.batch_limit = best_batch(lambda size: self._seconds([utterance] * size), most)
             log.info("up to %d utterances are decoded at once", self.batch_limit)
 
     def _seconds(self, batch: Sequence[Utterance]) -> float:
@@ -148,7 +148,8 @@ class WhisperRecogniser:
             kind = len(self._said_before(utterance)), self._beam_for(utterance)
             groups.setdefault(kind, []).append(place)
         found: dict[int, Decoding] = {}
-        for places in groups.values():
+        at_once = most_at_once(window_s)
+        for places in (part for group in groups.values() for part in parts(group, at_once)):
             some = [batch[place] for place in places]
             log_mel = self._model.feature_extractor
             encoded = self._model.encode(np.stack([features(log_mel, one.samples, window_s) for one in some]))

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gpu_workers.devices.demand import GPU_BATCH
 from gpu_workers.devices.facts import GIB, MIB
 from gpu_workers.devices.fits import KINDS, MODELS, WHISPERS, calls_on
 from gpu_workers.devices.language import CONTEXT, GRAPHS, KV_BLOCK, LLAMA_WORK
@@ -15,6 +14,7 @@ from gpu_workers.devices.planner import make_plan
 from gpu_workers.devices.shapes import KNOWN, known_shape
 from gpu_workers.devices.speech import CONTEXT as WHISPER_CONTEXT
 from gpu_workers.devices.speech import ONNX_CUDA, PROCESS, WHISPER, whisper_need
+from gpu_workers.stt.batch_size import GPU_BATCH
 from tests.support.machines import machine
 from voicebot.config import parse
 from voicebot.plan_command import report

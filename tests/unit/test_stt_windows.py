@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_workers.stt.batch_size import best_batch
+from gpu_workers.stt.batch_size import GPU_BATCH, best_batch, most_at_once, parts
 from gpu_workers.stt.windows import FULL_WINDOW_S, coarse_window_s, fine_window_s, safe_window_s
 
 
@@ -42,3 +42,16 @@ def test_every_utterance_fits_with_room_or_has_all_there_is(length_s: float) -> 
 )
 def test_a_batch_is_as_large_as_it_pays(seconds: dict[int, float], best: int) -> None:
     assert best_batch(seconds.__getitem__, 32) == best
+
+
+@pytest.mark.parametrize(
+    ("window_s", "most"), [(30.0, GPU_BATCH), (10.0, 3 * GPU_BATCH), (20.0, 12), (25.0, 9)]
+)
+def test_shorter_windows_share_the_memory_that_the_plan_counts(window_s: float, most: int) -> None:
+    assert most_at_once(window_s) == most
+    assert most * window_s <= GPU_BATCH * 30
+
+
+def test_a_batch_that_is_too_large_is_decoded_in_parts() -> None:
+    assert list(parts([1, 2, 3, 4, 5], 2)) == [[1, 2], [3, 4], [5]]
+    assert list(parts([], 2)) == []
