@@ -13,7 +13,7 @@ help:
 	@echo 'make test     all tests, with a real Asterisk and real models'
 	@echo 'make test-ray   only the tests of a Ray cluster and of what deploy/ holds'
 	@echo 'make check    lint, types, import rules and the quick tests, in under a minute'
-	@echo 'make test-vllm    the language model worker with vLLM itself, on the CPU (downloads 700 MB, keeps 2.8 GB)'
+	@echo 'make test-vllm    the language model worker with vLLM itself, on the CPU (downloads 850 MB, keeps 3.3 GB)'
 	@echo 'make fuzz     look for inputs that a parser fails on; ARGS="rtp --seconds 300" for one of tests/fuzz/targets'
 	@echo 'make audit    ask for known weaknesses of the pinned packages (network)'
 	@echo 'make bench NAME=response ARGS=--quick    one of benchmarks/'

@@ -95,7 +95,7 @@ def options(kind: str, replicas: Replicas, worker: SttSettings | TtsSettings, at
         # an update starts one that is new before one that is old leaves
         "max_surge_percent": _SURGE_PERCENT,
         "health_check_period_s": 2.0,
-        "health_check_timeout_s": 10.0,
+        "health_check_timeout_s": 5.0,
         "graceful_shutdown_timeout_s": _LEAVE_S,
         "graceful_shutdown_wait_loop_s": 0.5,
     }

@@ -26,7 +26,7 @@ PROMPT = "You answer the telephone of Lakeside Bikes, a bicycle shop. " + " ".jo
     f"The bicycle number {number} costs {number * 7 + 90} dollars and is painted in colour {number % 5}."
     for number in range(1, 31)
 )
-START_S = 180
+START_S = 300  # read from a cold disk on a busy machine
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`make test-vllm` needs vLLM for a CPU in an environment of its own, and the small model as safetensors; both stay.
+"""`make test-vllm` needs vLLM for a CPU and Ray in an environment of their own, and the small model as safetensors.
 
 python -m tests.vllm.prepare
 """
@@ -15,7 +15,7 @@ from gpu_workers.models import fetch
 from voicebot.cache import default_cache_dir
 
 # vLLM and PyTorch are built for each Python; the hashes are those of 3.11 on x86-64
-VLLM = Packages("vllm", "610 MB to download, 2.5 GB on disk", REQUIREMENTS)
+VLLM = Packages("vllm", "750 MB to download, 3.0 GB on disk", REQUIREMENTS)
 PYTHONS = ((3, 11),)
 MODEL = "smollm2-135m"
 _CONVERT = Path(__file__).with_name("convert.py")
