@@ -5,10 +5,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from typing import TypeVar
 
-from gpu_workers.client import Message
+from gpu_workers.client import Message, ToolCall
 from stasis_app.answer_cap import AnswerCap
 from stasis_app.sentences import SentenceChunker
 from stasis_app.speakable import Speakable
+from stasis_app.tools.written import WrittenCalls
 from stasis_app.turn import Parts, Turn
 
 # the sooner the first chunk closes, the sooner sound starts; the rest is made while it plays
@@ -30,18 +31,27 @@ Piece = TypeVar("Piece")
 
 
 async def sentences(
-    turn: Turn, parts: Parts, messages: Sequence[Message], now: Callable[[], float]
+    turn: Turn, parts: Parts, messages: Sequence[Message], now: Callable[[], float], calls: list[ToolCall]
 ) -> AsyncGenerator[str, None]:
-    """Raises WorkerError. Too long an answer is cut behind a sentence; that closes the request."""
+    """Raises WorkerError. Too long an answer is cut behind a sentence; that closes the request.
+
+    At the end `calls` holds what the model called for, whether it made the call or wrote it down.
+    """
     profile = parts.profile
     chunker = SentenceChunker(
         first_chars=FIRST_CHARS, first_max_chars=FIRST_MAX_CHARS, language=profile.language
     )
     speakable = Speakable(profile.language, profile.pronounced)
     cap = AnswerCap(profile.max_answer_chars, profile.max_answer_sentences, profile.max_answer_s)
+    offers = parts.tools.offered
+    written_calls = WrittenCalls(frozenset(profile.tools.names()))
     async with (
         parts.llm.stream(
-            messages, max_tokens=profile.max_tokens, temperature=profile.temperature, call_id=parts.call_id
+            messages,
+            max_tokens=profile.max_tokens,
+            temperature=profile.temperature,
+            call_id=parts.call_id,
+            tools=offers,
         ) as written,
         aclosing(with_lulls(written, LULL_S)) as pieces,
     ):
@@ -50,11 +60,13 @@ async def sentences(
                 turn.times.first_token = turn.times.first_token or now()
                 if cap.write(piece):
                     return
-                chunks = chunker.feed(piece)
+                chunks = chunker.feed(written_calls.feed(piece))
             elif piece is None:
                 chunks = chunker.close_sentence()
             else:
-                continue  # no tools are offered: a call of one is no speech
+                if offers:  # without tools a call of one is no speech, and nothing else either
+                    calls.append(piece)
+                continue
             if chunker.opening and not chunks:
                 chunks = _overdue(chunker, now() - (turn.times.first_token or now()))
             for sentence in filter(None, map(speakable.feed, chunks)):
@@ -62,7 +74,9 @@ async def sentences(
                 yield sentence
                 if cap.speak(sentence, turn.sound_s):
                     return
-    for sentence in filter(None, map(speakable.feed, chunker.finish())):
+    rest, found = written_calls.finish()
+    calls += [ToolCall("", call.name, call.arguments) for call in found]
+    for sentence in filter(None, map(speakable.feed, [*chunker.feed(rest), *chunker.finish()])):
         turn.times.first_sentence = turn.times.first_sentence or now()
         yield sentence
 
