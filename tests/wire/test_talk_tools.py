@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from stasis_app.tools.settings import Tools
 from tests.support.fake_ari import answers
 from tests.support.fake_workers import FakeToolCall
 from tests.support.shop import Shop, shop
-from tests.support.talk import CALLER, Scene, talk
+from tests.support.talk import CALLER, PhoneLine, Scene, bots_address, talk
 from tests.wire.test_talk_eager import PARTS, says_in_parts
 
 RunVirtual = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -49,6 +50,25 @@ async def shop_talk(**changes: Any) -> AsyncIterator[tuple[Scene, Shop]]:
     """A talk whose model may ask a shop."""
     async with shop() as open_shop, talk(profile(http=requests(open_shop.url, **changes))) as scene:
         yield scene, open_shop
+
+
+@asynccontextmanager
+async def another_call(scene: Scene) -> AsyncIterator[Scene]:
+    """The same caller once more, when the first call is over."""
+    loop = asyncio.get_running_loop()
+    transport, line = await loop.create_datagram_endpoint(PhoneLine, local_addr=("127.0.0.1", 0))
+    scene.ari.peer_port = line.port
+    await scene.until(lambda: not bots_address(scene.ari))
+    scene.ari.caller(CALLER)
+    await scene.until(lambda: bots_address(scene.ari))
+    speaking = asyncio.create_task(line.run(bots_address(scene.ari)))
+    try:
+        yield replace(scene, line=line)
+    finally:
+        scene.hang_up()
+        speaking.cancel()
+        await asyncio.wait({speaking})
+        transport.close()
 
 
 def results(scene: Scene) -> list[Mapping[str, Any]]:
@@ -148,17 +168,19 @@ class TestTransfer:
 
         virtual_time(main())
 
-    def test_no_more_than_so_many_an_hour(self, virtual_time: RunVirtual) -> None:
+    def test_no_more_than_so_many_an_hour_in_all_calls(self, virtual_time: RunVirtual) -> None:
         async def main() -> None:
             async with talk(profile(transfer={"targets": TARGETS, "per_hour": 1})) as scene:
                 scene.ari.places = {WORKSHOP}
-                other = scene.ari.caller("1700000000.2")
-                await scene.until(lambda: len(scene.ari.bridges) == 2)
-                await scene.ask(WANTS_PERSON, TO_WORKSHOP, "Nobody is free.")
+                await scene.ask(WANTS_PERSON, TO_WORKSHOP)
                 await scene.until(lambda: not scene.is_up)
-                assert scene.ari.onward == {CALLER: ("phones", "2001", "3")}
+                async with another_call(scene) as second:
+                    await second.ask(WANTS_PERSON, TO_WORKSHOP, "Nobody is free.")
+                    await second.until_said("Nobody is free.")
+                    assert "at the moment" in results(second)[0]["error"]
+                    assert second.is_up
                 assert await counted(scene, "transfer", "ok") == 1
-                scene.ari.end(other)
+                assert await counted(scene, "transfer", "limited") == 1
 
         virtual_time(main())
 
