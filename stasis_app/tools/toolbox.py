@@ -148,7 +148,7 @@ class Toolbox:
         return ToolCall(f"call{self._count:05d}", name, arguments)
 
     def _judged(self, call: ToolCall) -> Wanted | NotOfferedError:
-        log.debug("call %s: the model calls %s %s", self._call_id, call.name, call.arguments)
+        log.debug("call %s: the model calls %r %r", self._call_id, call.name, call.arguments)
         try:
             return wanted(call.name, call.arguments, self._tools)
         except NotOfferedError as wrong:
