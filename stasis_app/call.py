@@ -31,14 +31,14 @@ from stasis_app.judging import Judges
 from stasis_app.keys import Keys
 from stasis_app.legs import external_leg
 from stasis_app.media_news import complaint, news
-from stasis_app.onward import is_there, put_through
+from stasis_app.onward import put_through, toolbox_of
 from stasis_app.passages import Passages
 from stasis_app.read_ahead import ReadAhead, Reading
 from stasis_app.record import Sound
 from stasis_app.settings import Profile
 from stasis_app.switchboard import Switchboard
 from stasis_app.timers import Timers
-from stasis_app.tools.toolbox import Outside, Toolbox
+from stasis_app.tools.toolbox import Toolbox
 from stasis_app.turn import Parts
 from stasis_app.turns import Turns
 
@@ -86,9 +86,7 @@ class Call:
         self._cause = "normal"
         self._why_gone = "caller_hung_up"
         self._flight: Flight | None = None
-        self._onward: str | None = (
-            None  # the target that the caller is put through to, once all else is undone
-        )
+        self._onward: str | None = None  # where the caller goes when all else is undone
 
     def post(self, event: talk.Event) -> None:
         """Hand the conversation an event, from anywhere on the loop."""
@@ -211,7 +209,7 @@ class Call:
     # --- the conversation ---
 
     async def _converse(self, session: MediaSession, group: asyncio.TaskGroup) -> None:
-        toolbox = self._toolbox()
+        toolbox = toolbox_of(self.call_id, self._start.channel.id, self._profile, self._history, self._board)
         parts = self._parts(session, toolbox)
         turns = Turns(parts, self._board.transcript, group)
         judges = Judges(parts, self.post, group)
@@ -253,14 +251,6 @@ class Call:
         judges.stop()
         await turns.stop_all()
         toolbox.stop()
-
-    def _toolbox(self) -> Toolbox:
-        board, profile = self._board, self._profile
-        ari, channel_id = board.link.ari, self._start.channel.id
-        outside = Outside(
-            board.requests, board.transfers, lambda name, target: is_there(ari, channel_id, name, target)
-        )
-        return Toolbox(self.call_id, profile.tools, profile.language, self._history, outside, board.metrics)
 
     def _parts(self, session: MediaSession, toolbox: Toolbox) -> Parts:
         board = self._board

@@ -4,13 +4,28 @@ import logging
 
 from stasis_app.ari.errors import AriError
 from stasis_app.ari.rest import Ari
+from stasis_app.history import History
+from stasis_app.settings import Profile
 from stasis_app.switchboard import Switchboard
 from stasis_app.to_its_end import to_its_end
 from stasis_app.tools.settings import Target
+from stasis_app.tools.toolbox import Outside, Toolbox
 
 log = logging.getLogger(__name__)
 
 TRANSFER_VARIABLE = "VOICEBOT_TRANSFER"
+
+
+def toolbox_of(
+    call_id: str, channel_id: str, profile: Profile, history: History, board: Switchboard
+) -> Toolbox:
+    """The tools of one call."""
+    outside = Outside(
+        board.requests,
+        board.transfers,
+        lambda name, target: is_there(board.link.ari, channel_id, name, target),
+    )
+    return Toolbox(call_id, profile.tools, profile.language, history, outside, board.metrics)
 
 
 async def is_there(ari: Ari, channel_id: str, name: str, target: Target) -> bool:

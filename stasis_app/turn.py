@@ -61,9 +61,7 @@ class Turn:
     )  # sentences that the voice did not bring to their end
     sound_s: float = 0.0  # of the answer, handed to playout so far
     sound_until: float = 0.0  # when that will have been heard, at the earliest [loop time]
-    told_at: float = (
-        0.0  # when the model got the result of a tool: its next words begin to be waited for [loop time]
-    )
+    advanced: float = 0.0  # when a tool was begun or had ended, which begins a new wait [loop time]
     uses: list[ToolUse] = field(default_factory=list, repr=False)  # of tools, not remembered yet
     _released: asyncio.Event = field(default_factory=asyncio.Event)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_MOST_AT_ONCE: Final = 4
+_MOST_AT_ONCE: Final = 4  # the others are passed over: a model that misses them calls again
 _UNKNOWN: Final = "unknown"
 _NOT_ALONE: Final = "this ends the talk: call it alone, when everything else is done"
 _NOBODY_THERE: Final = "nobody can be reached there now: tell the caller"
@@ -105,6 +105,7 @@ class Toolbox:
             if isinstance(outcome, Outcome):
                 return outcome
             refusal = outcome
+        turn.advanced = self._now()
         for call, one in asked:
             if isinstance(one, Ask) and one.request.reads:
                 self._run_of(turn, call.id, one)
@@ -112,7 +113,7 @@ class Toolbox:
         for call, one in asked:
             result = await self._result(turn, call.id, one) if isinstance(one, Ask) else None
             told.append(Message("tool", result or _refused(one, refusal), tool_call_id=call.id))
-        turn.told_at = self._now()
+        turn.advanced = self._now()
         return Outcome(tuple(told), wrong=any(isinstance(one, NotOfferedError) for _, one in asked))
 
     def forget(self, turn: int) -> None:

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -321,6 +322,22 @@ class TestRequests:
                 filler = next(one for one in scene.workers.tts.spoken if one.text == Phrases().filler)
                 assert any(spurt.hz == filler.hz for spurt in scene.spurts())
                 assert scene.said()[-1] == ("answer", "It is ready.", False)
+
+        virtual_time(main())
+
+    def test_a_slow_model_and_a_slow_tool_end_in_an_answer_and_in_no_long_silence(
+        self, virtual_time: RunVirtual
+    ) -> None:
+        async def main() -> None:
+            async with shop_talk(timeout_s=7.5) as (scene, open_shop):
+                scene.workers.llm.delay_s, open_shop.delay_s = 3.0, 7.0
+                await scene.ask(WHERE_IS_IT, FakeToolCall("repair_status", ORDER), "It is ready.")
+                asked_at = scene.now
+                await scene.until_said("It is ready.")
+                assert scene.said()[-1] == ("answer", "It is ready.", False)
+                sounds = [(asked_at, asked_at), *((one.start, one.end) for one in scene.spurts(asked_at))]
+                silences = [after[0] - before[1] for before, after in pairwise(sounds)]
+                assert max(silences) < 8, silences
 
         virtual_time(main())
 
