@@ -43,26 +43,33 @@ def confirmed(transfer: Transfer, last_answer: str, said: str, language: str | N
     """
     if not is_yes(said, language):
         return None
-    heard = last_answer.removesuffix(CUT_MARK)
-    return next((name for name in transfer.targets if asks_about(transfer, name, heard, language)), None)
+    return asked_about(transfer, last_answer.removesuffix(CUT_MARK), language)
 
 
-def asks_about(transfer: Transfer, target: str, heard: str, language: str | None) -> bool:
-    """True when `heard` ends in the question about this target: the profile's own, or (in English) one in the model's
-    words that names the target and speaks of connecting.
+def asked_about(transfer: Transfer, heard: str, language: str | None) -> str | None:
+    """The one target that the end of `heard` asks about: in the profile's words, or (in English) in the model's own if
+    they name the target and speak of connecting. None: no question, or it may be about several.
     """
-    asked = words(transfer.asks(target))
-    if words(heard)[-len(asked) :] == asked:
-        return True
-    if not is_english(language):
-        return False
+    spoken = words(heard)
+    exact = [name for name in transfer.targets if _ends_with(spoken, words(transfer.asks(name)))]
+    if exact or not is_english(language):
+        return exact[0] if len(exact) == 1 else None
     last = last_sentence(heard)
     expected = asked_for(last)
-    named = [word for word in words(transfer.spoken(target)) if word not in _ARTICLES]
-    spoken = words(last)
-    names_it = any(spoken[at : at + len(named)] == named for at in range(len(spoken)))
     yes_no = last.endswith("?") and expected is not None and expected.kind == "yes_no"
-    return yes_no and names_it and not _CONNECTS.isdisjoint(spoken)
+    if not yes_no or _CONNECTS.isdisjoint(words(last)):
+        return None
+    named = [name for name in transfer.targets if _names(words(last), transfer.spoken(name))]
+    return named[0] if len(named) == 1 else None
+
+
+def _ends_with(spoken: list[str], end: list[str]) -> bool:
+    return bool(end) and spoken[-len(end) :] == end
+
+
+def _names(spoken: list[str], target: str) -> bool:
+    named = [word for word in words(target) if word not in _ARTICLES]
+    return bool(named) and any(spoken[at : at + len(named)] == named for at in range(len(spoken)))
 
 
 def is_yes(said: str, language: str | None) -> bool:

@@ -64,6 +64,21 @@ class Transfer(Settings):
     )
     per_hour: int = Field(20, ge=1, le=100_000, description="Most transfers of one process in any hour.")
 
+    @model_validator(mode="after")
+    def _questions_differ(self) -> "Transfer":
+        asked: dict[tuple[str, ...], str] = {}
+        for target in self.targets if self.confirm else ():
+            words = tuple(re.findall(r"\w+", self.asks(target).lower()))
+            if not words:
+                raise ValueError("question has no words: the caller has to be asked something")
+            if words in asked:
+                raise ValueError(
+                    f"question is the same for {asked[words]} and {target}, so a yes could mean either:"
+                    " write {target} into it, and give each another `spoken`"
+                )
+            asked[words] = target
+        return self
+
     def spoken(self, target: str) -> str:
         """What the caller is told of a target."""
         return self.targets[target].spoken or f"the {target.replace('_', ' ')}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpu_workers.client import Message, ToolCall
 from stasis_app.history import History, ToolUse
-from stasis_app.tools.confirming import asks_about, confirmed
+from stasis_app.tools.confirming import asked_about, confirmed
 from stasis_app.tools.hourly import Hourly
 from stasis_app.tools.http import HttpRequests, ToolRequestError
 from stasis_app.tools.offered import offered
@@ -180,8 +180,8 @@ class Toolbox:
             return Outcome(leave=leave)
         if transfer.confirm and self._confirmed(turn) != leave.target:
             self._counted(TRANSFER, "asked")
-            asked = asks_about(transfer, leave.target, said, self._language)
-            return Outcome(ask="" if asked else transfer.asks(leave.target))
+            asked = asked_about(transfer, said, self._language)
+            return Outcome(ask="" if asked == leave.target else transfer.asks(leave.target))
         key = (self._call_id, turn.number)
         if not self._outside.transfers.hold(key, transfer.per_hour, self._now()):
             log.warning(

@@ -46,6 +46,11 @@ def test_an_extension_alone_is_a_target() -> None:
         ({"targets": {"a": "_X."}}, "transfer.targets.a.extension: may hold letters, digits"),
         ({"targets": {"a": {"extension": "1", "context": "a b"}}}, "transfer.targets.a.context: may hold"),
         ({"targets": {"A;B": "1"}}, "transfer.targets.A;B: is no name"),
+        (
+            {"targets": {"a": "1", "b": "2"}, "confirm": True, "question": "Shall I?"},
+            "transfer: question is the same for a and b",
+        ),
+        ({"targets": {"a": "1"}, "confirm": True, "question": "?"}, "transfer: question has no words"),
         ({"targets": {"a": "1"}, "per_hour": 0}, "transfer.per_hour: must be at least 1"),
     ],
 )

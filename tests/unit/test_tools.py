@@ -212,6 +212,14 @@ class TestConfirmed:
     def test_only_the_question_that_was_heard_counts(self, heard: str, target: str | None) -> None:
         assert confirmed(self.TRANSFER, heard, "Yes.", "en") == target
 
+    def test_a_question_that_may_be_about_two_is_about_none(self) -> None:
+        targets = {"desk": "1", "front_desk": "2"}
+        transfer = Transfer.model_validate({"targets": targets, "confirm": True})
+        own = "Would you like me to connect you to the front desk?"
+        assert confirmed(transfer, own, "Yes.", "en") is None
+        assert confirmed(transfer, transfer.asks("desk"), "Yes.", "en") == "desk"
+        assert confirmed(transfer, transfer.asks("front_desk"), "Yes.", "en") == "front_desk"
+
     def test_other_languages(self) -> None:
         asks = {"targets": {"werkstatt": {"extension": "1", "spoken": "die Werkstatt"}}, "confirm": True}
         german = Transfer.model_validate(asks | {"question": "Soll ich Sie verbinden, und zwar an {target}?"})
