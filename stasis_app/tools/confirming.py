@@ -21,7 +21,8 @@ _YES: Final = {
 }
 _COMPANY: Final = {
     "en": "please do that would be great good fine nice lovely perfect right correct exactly of course go ahead thank"
-    " thanks you it's is it's all um uh oh well very much",
+    " thanks you it's is it's all um uh oh well very much i i'd would like"
+    " sounds if could may let's thing now",
     "de": "bitte sehr danke das wäre gut schön nett äh ach machen sie",
     "fr": "s'il vous plaît merci bien sûr je veux euh d'accord",
     "es": "por favor gracias está bien supuesto eh",
