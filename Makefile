@@ -5,7 +5,7 @@ ARGS ?=
 REAL := $(wildcard tests/wire tests/models tests/asterisk tests/cluster)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo check check-style check-types check-unit check-property test test-ray test-vllm fuzz audit bench fetch clean
+.PHONY: help run demo check check-style check-types check-unit check-property test test-ray test-vllm fuzz audit bench load fetch clean
 
 help:
 	@echo 'make run      start everything: call sip:1000@127.0.0.1:5060 and talk (Ctrl-C stops it)'
@@ -17,6 +17,7 @@ help:
 	@echo 'make fuzz     look for inputs that a parser fails on; ARGS="rtp --seconds 300" for one of tests/fuzz/targets'
 	@echo 'make audit    ask for known weaknesses of the pinned packages (network)'
 	@echo 'make bench NAME=response ARGS=--quick    one of benchmarks/'
+	@echo 'make load     how many calls at a time this machine carries, with SIPp; ARGS="--calls 1,8" for a shorter ladder'
 	@echo 'make fetch    download everything, so that the machine can go offline'
 	@echo 'make clean    remove what was made here (models stay in ~/.cache/voicebot)'
 	@echo
@@ -81,6 +82,10 @@ bench:
 	@test -n '$(NAME)' && test -f 'benchmarks/$(NAME).py' || { echo 'make bench NAME=... with one of:' \
 		$(filter-out __init__ report stt_% turns_% %_worker,$(basename $(notdir $(wildcard benchmarks/*.py)))) >&2; exit 2; }
 	@$(V)/python -m benchmarks.$(NAME) $(ARGS)
+
+load:
+	@scripts/setup.sh dev
+	@$(V)/python -m benchmarks.load $(ARGS)
 
 clean:
 	rm -rf .venv var build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

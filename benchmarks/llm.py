@@ -99,7 +99,7 @@ class Measured:
 
 async def ask(llm: LlmClient, profile: Profile, question: str, asked: Asked) -> None:
     """As a turn of a call asks; `asked` is filled in as it goes."""
-    history = History(profile.prompt, profile.examples)
+    history = History(profile.instructions, profile.examples)
     history.bot_said(profile.greeting, cut=False)
     messages = [Message(message.role, message.text) for message in history.messages(question)]
     chunker = SentenceChunker(

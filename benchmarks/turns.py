@@ -14,8 +14,9 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,7 @@ from benchmarks.turns_corpus import KINDS, Clip, CorpusError, read_corpus
 from benchmarks.turns_line import Line
 from benchmarks.turns_run import FIXED_MS, Outcome, over_jobs, play_all, turn_jobs
 from benchmarks.turns_score import Decided, Interrupted, cut_pauses, figures, is_read, percentile, words_lost
+from benchmarks.turns_words import fixed_words, peer_words
 from caller_phone.media import MediaEngine
 from gpu_workers.client import SttClient, health, worker_session
 from media_bridge.plane import MediaPlane
@@ -37,6 +39,8 @@ WHAT: Final = f"""Each clip is one call. Wait: from the caller's last sound to t
 which the answer may be heard. False cut: a turn with pauses inside that was taken for finished in one of them. Missed:
 not finished within 3 s. Barge-in: from the caller's first sound to the bot's last packet. False stop: a sound of
 listening or a noise, clean and over beds, that stops the bot for good (not: a pause that goes on at the same sample).
+Word loss: percent of the words said that are in no turn that was taken for finished, as our recogniser reads each turn
+(numbers left out; dictations are judged whole).
 
 `ours` has been asked a question that wants the kind of answer that the clip is, `unasked` an open one. `fixed` is a
 silence of {FIXED_MS} ms on the same voice detector and the same frames, with any speech stopping the bot. `pipecat` is
@@ -44,6 +48,20 @@ the default turn detection of pipecat-ai on the same sound; its words take as lo
 RATIOS_DB: Final = (20.0, 10.0)
 _POLL_S: Final = 0.2
 _TIMED: Final = 9
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Asked (with everything that is said over the bot), unasked where that makes a difference, and the peer's.
+
+    `fixed_words` and `peer_words`: by clip, what is in the turns that they took for finished.
+    """
+
+    asked: Sequence[Outcome]
+    unasked: Sequence[Outcome]
+    fixed_words: Mapping[str, str]
+    peer: turns_pipecat.Events | None
+    peer_words: Mapping[str, str]
 
 
 @asynccontextmanager
@@ -66,8 +84,7 @@ async def _recogniser(config: Config, text: str, hurry: asyncio.Event) -> AsyncI
 
 async def measure(
     config: Config, text: str, clips: Sequence[Clip], chosen: argparse.Namespace, hurry: asyncio.Event
-) -> tuple[list[Outcome], list[Outcome], turns_pipecat.Events | None]:
-    """Asked (with everything that is said over the bot), unasked where that makes a difference, and the peer's."""
+) -> Measured:
     beds = [clip for clip in clips if clip.kind == "bed"]
     clips = [clip for clip in clips if clip.kind in chosen.kinds and chosen.match in clip.name]
     settings = config.media.model_copy(
@@ -85,8 +102,9 @@ async def measure(
                 asked += await play_all(line, over, 2 * chosen.beside, settings, _say)
                 closed = [clip for clip in clips if clip.answer not in ("open", "none", "")]
                 unasked = await play_all(line, turn_jobs(closed, asked=False), chosen.beside, settings, _say)
-    peer = await turns_pipecat.decide([one.job.clip for one in asked], words_ms, _say)
-    return asked, unasked, peer
+            peer = await turns_pipecat.decide([one.job.clip for one in asked], words_ms, _say)
+        by_peer = {} if peer is None else await peer_words(stt, [one.job.clip for one in asked], peer)
+        return Measured(asked, unasked, await fixed_words(stt, asked), peer, by_peer)
 
 
 async def _words_take_ms(stt: SttClient, clips: Sequence[Clip]) -> float:
@@ -103,23 +121,17 @@ async def _words_take_ms(stt: SttClient, clips: Sequence[Clip]) -> float:
     return words_ms
 
 
-def report(
-    config: Config,
-    asked: Sequence[Outcome],
-    unasked: Sequence[Outcome],
-    peer: turns_pipecat.Events | None,
-    *,
-    keep: bool,
-) -> None:
+def report(config: Config, measured: Measured, *, keep: bool) -> None:
+    asked, unasked, peer = measured.asked, measured.unasked, measured.peer
     swapped = {outcome.job.clip.name: outcome for outcome in unasked}
     alone = [swapped.get(outcome.job.clip.name, outcome) for outcome in asked]
     ways = {
-        "": _figures([outcome.ours for outcome in asked]),
-        "unasked_": _figures([outcome.ours for outcome in alone]),
-        "fixed_": _figures([outcome.fixed for outcome in asked]),
+        "": _figures([outcome.ours for outcome in asked], _heard_by_clip(asked)),
+        "unasked_": _figures([outcome.ours for outcome in alone], _heard_by_clip(alone)),
+        "fixed_": _figures([outcome.fixed for outcome in asked], measured.fixed_words),
     }
     if peer is not None:
-        ways["pipecat_"] = _figures([_by_peer(outcome, peer) for outcome in asked])
+        ways["pipecat_"] = _figures([_by_peer(outcome, peer) for outcome in asked], measured.peer_words)
     result = {f"{way}{key}": value for way, found in ways.items() for key, value in found.items()}
     header = ("", *ways[""])
     rows = [(way.rstrip("_") or "ours", *found.values()) for way, found in ways.items()]
@@ -154,11 +166,18 @@ def _by_peer(outcome: Outcome, peer: turns_pipecat.Events) -> Decided | Interrup
     return judge(outcome.job.clip, peer)
 
 
-def _figures(found: Sequence[Decided | Interrupted]) -> dict[str, object]:
-    return figures(
-        [one for one in found if isinstance(one, Decided)],
-        [one for one in found if isinstance(one, Interrupted)],
-    )
+def _figures(found: Sequence[Decided | Interrupted], heard: Mapping[str, str]) -> dict[str, object]:
+    return {
+        **figures(
+            [one for one in found if isinstance(one, Decided)],
+            [one for one in found if isinstance(one, Interrupted)],
+        ),
+        "word_loss_pct": words_lost(heard, [one.clip for one in found]),
+    }
+
+
+def _heard_by_clip(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    return {one.job.clip.name: _heard(one) for one in outcomes}
 
 
 def _notes(asked: Sequence[Outcome]) -> list[tuple[object, object]]:
@@ -166,7 +185,7 @@ def _notes(asked: Sequence[Outcome]) -> list[tuple[object, object]]:
     decided = [one for one in ours if isinstance(one, Decided)]
     over = [one for one in ours if isinstance(one, Interrupted)]
     sounds = [one for one in over if one.clip.kind != "interrupt"]
-    heard = {one.job.clip.name: _heard(one) for one in asked}
+    heard = _heard_by_clip(asked)
     meant = [one for one in over if one.clip.kind == "interrupt"]
     dictation = [one.clip for one in decided if one.clip.kind == "dictation"]
     read = [is_read(clip.value, heard[clip.name]) for clip in dictation]
@@ -178,7 +197,6 @@ def _notes(asked: Sequence[Outcome]) -> list[tuple[object, object]]:
         ("finished turns taken for finished too early", sum(one.cuts > 0 for one in finished)),
         ("sounds over the bot that paused it", f"{sum(one.paused for one in sounds)} of {len(sounds)}"),
         ("interruptions that stopped it", f"{sum(one.stopped for one in meant)} of {len(meant)}"),
-        ("words lost, percent", words_lost(heard, [one.job.clip for one in asked])),
         ("dictations read right", f"{sum(read)} of {len(read)}"),
         (
             "decision to the bot's first packet, p50 and p95 ms",
@@ -265,8 +283,7 @@ def main() -> int:
     keep = not (chosen.no_keep or chosen.match or chosen.kinds != KINDS)
 
     async def run(hurry: asyncio.Event) -> int:
-        asked, unasked, peer = await measure(config, text, clips, chosen, hurry)
-        report(config, asked, unasked, peer, keep=keep)
+        report(config, await measure(config, text, clips, chosen, hurry), keep=keep)
         return 0
 
     return run_until_interrupted(run, lambda: _say("Stopping."))

@@ -19,6 +19,7 @@ from benchmarks.turns_score import Decided, Interrupted
 
 _TAIL_MS: Final = 4000
 _RATE: Final = 8000
+_BUFFER_MS: Final = 1000
 
 Events = Mapping[str, Sequence[Mapping[str, object]]]
 
@@ -58,6 +59,22 @@ def decided(clip: Clip, events: Events) -> Decided:
 def interrupted(clip: Clip, events: Events) -> Interrupted:
     stops = [at for at in _instants(events[clip.name], "started") if at >= clip.start_ms]
     return Interrupted(clip, bool(stops), bool(stops), stops[0] if stops else None)
+
+
+def turns(clip: Clip, events: Events) -> list[bytes]:
+    """The sound of each turn that it finished, 8 kHz: its recogniser is given one second before it knew of speech."""
+    sounds: list[bytes] = []
+    begun_ms: float | None = None
+    over_ms = 0.0
+    for event in events[clip.name]:
+        at_ms = float(str(event["ms"]))
+        if event["what"] == "started":
+            begun_ms = max(at_ms - _BUFFER_MS, over_ms) if begun_ms is None else begun_ms
+        elif begun_ms is not None:
+            first, last = (max(0, round(ms * _RATE / 1000)) for ms in (begun_ms, at_ms))
+            sounds.append(clip.samples[first:last].astype("<i2").tobytes())
+            begun_ms, over_ms = None, at_ms
+    return sounds
 
 
 def _instants(events: Sequence[Mapping[str, object]], what: str) -> list[float]:

@@ -12,7 +12,7 @@ from benchmarks.turns_score import Decided, Interrupted
 from caller_phone.recording import Recording
 from caller_phone.talkspurt import levels_dbfs
 from media_bridge.ear import Ear
-from media_bridge.events import SpeechEnded, SpeechStarted
+from media_bridge.events import SpeechEnded, SpeechStarted, Utterance
 from media_bridge.settings import EndpointSettings, MediaSettings
 from media_bridge.vad import SileroGate
 
@@ -59,6 +59,7 @@ class FixedRule:
     clock: Callable[[], float]
     started: list[float] = field(default_factory=list)
     ended: list[float] = field(default_factory=list)
+    turns: list[Utterance] = field(default_factory=list)
 
     def hear(self, caller: bytes, _bot: bytes) -> None:
         now = self.clock()
@@ -67,16 +68,18 @@ class FixedRule:
                 self.started.append(now)
             elif isinstance(event, SpeechEnded):
                 self.ended.append(now)
+                self.turns.append(event.utterance)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One clip, decided by both."""
+    """One clip, decided by both. `fixed_turns` is what the fixed rule took for turns."""
 
     job: Job
     played: Played
     ours: Decided | Interrupted
     fixed: Decided | Interrupted
+    fixed_turns: Sequence[Utterance] = ()
 
 
 def turn_jobs(clips: Sequence[Clip], *, asked: bool) -> list[Job]:
@@ -146,9 +149,11 @@ async def _play(line: Line, number: int, job: Job, settings: MediaSettings, vad:
         tap=rule.hear,
     )
     if job.over:
-        return Outcome(job, played, _interrupted(clip, played), _fixed_interrupted(clip, played, rule))
+        stopped = _fixed_interrupted(clip, played, rule)
+        return Outcome(job, played, _interrupted(clip, played), stopped, rule.turns)
     ours = Decided(clip, tuple(played.ms(answer.at_s) for answer in played.answers))
-    return Outcome(job, played, ours, Decided(clip, tuple(played.ms(at) for at in rule.ended)))
+    fixed = Decided(clip, tuple(played.ms(at) for at in rule.ended))
+    return Outcome(job, played, ours, fixed, rule.turns)
 
 
 def _interrupted(clip: Clip, played: Played) -> Interrupted:

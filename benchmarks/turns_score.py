@@ -82,7 +82,7 @@ def cut_pauses(decided: Sequence[Decided]) -> tuple[int, int]:
     return sum(one.cuts for one in paused), sum(len(one.clip.pauses_ms) for one in paused)
 
 
-def words_lost(heard: Mapping[str, str], clips: Sequence[Clip]) -> float:
+def words_lost(heard: Mapping[str, str], clips: Sequence[Clip]) -> float | str:
     """Percent of the words said that are in no answered turn; numbers are left out, they are written as figures."""
     said = lost = 0
     for clip in clips:
@@ -91,7 +91,7 @@ def words_lost(heard: Mapping[str, str], clips: Sequence[Clip]) -> float:
         wanted, got = Counter(_words(clip.text)), Counter(_words(heard[clip.name]))
         said += wanted.total()
         lost += (wanted - got).total()
-    return round(100 * lost / said, 1) if said else 0.0
+    return percent(lost, said)
 
 
 def is_read(value: str, heard: str) -> bool:

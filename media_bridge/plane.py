@@ -17,7 +17,7 @@ from media_bridge.errors import MediaError
 from media_bridge.events import MediaEvent
 from media_bridge.log_gate import LogGate
 from media_bridge.overload import Load, Overload
-from media_bridge.pacer import Pacer
+from media_bridge.pacer import PTIME_S, Pacer
 from media_bridge.session import MediaSession, Tap
 from media_bridge.settings import MediaOverride, MediaSettings, TransportName, medium_of
 from media_bridge.stats import PacerStats, PortStats
@@ -108,10 +108,11 @@ class MediaPlane:
                 self._pacer.unregister(member)
                 session.close()
 
-    @property
-    def overloaded(self) -> bool:
-        """The calls that run are as many as the process can serve, see Overload."""
-        return self._overload.on
+    def has_room(self, calls: int) -> bool:
+        """Whether the process can serve one more beside `calls`: those that run, and those that are being connected;
+        see Overload.
+        """
+        return self._overload.has_room(calls)
 
     @property
     def load(self) -> Load:
@@ -145,7 +146,8 @@ class MediaPlane:
         self._looked = now, stats
         skipped = stats.skipped - before.skipped
         due = stats.ticks - before.ticks + skipped
-        self._load = Load((stats.busy_s - before.busy_s) / (now - since), skipped / max(1, due))
+        busy = (stats.busy_s - before.busy_s) / (now - since)
+        self._load = Load(busy, skipped / max(1, due), due * PTIME_S / (now - since))
         if not self._overload.observe(self._load):
             return
         if self._overload.on:

@@ -1,7 +1,8 @@
 """How long to wait after a pause, by what the caller has said so far and by how it sounded.
 
 Words decide, not punctuation: Whisper puts a full stop behind nearly everything, so only "?", "...", a comma or a dash
-at the end say something. English rules; most text in another language falls through to NEUTRAL.
+at the end say something. English rules; German, French and Spanish have fewer of their own (`turn_end_local`), and
+any other language has its figures and its punctuation.
 
 The sound is a vote: it shortens or lengthens the wait where the words leave a doubt, and has none where they do not
 (docs/decisions/0007-end-of-turn.md).
@@ -16,6 +17,7 @@ from typing import Final
 from media_bridge import turn_end_dictation as dictation
 from media_bridge import turn_end_words as words
 from media_bridge.turn_end_expected import Expected, Kind
+from media_bridge.turn_end_local import local_ending
 from media_bridge.turn_end_waits import Ending, EndWaits
 
 
@@ -26,14 +28,15 @@ def end_wait_ms(
     sounds_finished: float | None = None,
     confidence: float | None = None,
     paused_ms: float = 0.0,
+    language: str | None = None,
 ) -> int:
     """Milliseconds of silence after which `text`, the turn so far, is taken as the whole turn.
 
     `sounds_finished` is the probability that the turn sounds finished, `confidence` the recogniser's mean
     log-probability of the words; None: not known. `paused_ms` is the longest silence after which the caller went on in
-    this turn already.
+    this turn already. `language`: a code of two letters; None: English.
     """
-    found = ending(text, expected)
+    found = ending(text, expected, language)
     told_ms = _told_ms(text, found, waits, sounds_finished, confidence)
     if found is Ending.ANSWERED or told_ms >= waits.listing_ms:
         return told_ms
@@ -70,7 +73,9 @@ def _doubt_of_words(text: str, confidence: float | None) -> int:
     return (confidence < _UNCLEAR) + (confidence < _MISHEARD)
 
 
-def ending(text: str, expected: Expected | None = None) -> Ending:
+def ending(text: str, expected: Expected | None = None, language: str | None = None) -> Ending:
+    if language not in (None, "en"):
+        return local_ending(text, expected, language)
     said = " ".join(dictation.spell_out(text).lower().replace("’", "'").split())
     spoken = " ".join(re.findall(r"[^\W_]+(?:'[^\W_]+)*", said))
     kind = expected.kind if expected else "open"

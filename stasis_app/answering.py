@@ -21,6 +21,7 @@ from stasis_app.expecting import expecting
 from stasis_app.intents import is_farewell
 from stasis_app.leaving import last_words, say_ready, until_let_go
 from stasis_app.patience import all_was_heard, keep_patience
+from stasis_app.short_words import language_code
 from stasis_app.tools.wanted import EndCall, PutThrough
 from stasis_app.turn import Parts, Turn
 from stasis_app.voice import Voice
@@ -79,7 +80,8 @@ async def _answer(turn: Turn, parts: Parts, now: Callable[[], float]) -> PutThro
         return None
     turn.remember_caller(parts.history)
     # "bye bye bye" is what Whisper makes of "five five five": a number that is asked for is no farewell
-    if is_farewell(turn.caller_text) and ending(turn.caller_text, expected) is not Ending.LISTING:
+    listing = ending(turn.caller_text, expected, turn.language) is Ending.LISTING
+    if is_farewell(turn.caller_text, turn.language) and not listing:
         await turn.until_released()
         parts.post(GoodbyeWanted(turn.number))
         return None
@@ -151,8 +153,15 @@ async def _words(turn: Turn, parts: Parts, expected: Expected | None) -> str:
     priority: Priority = "final" if turn.released else "eager"
     heard = await parts.hearing.words(turn.utterances, priority, deadline_ms)
     said = " ".join(filter(None, (heard.text.strip(), turn.keyed)))
+    turn.language = language_code(parts.profile.language or heard.language)
     wait_ms = end_wait_ms(
-        said, expected, parts.end_waits, heard.turn_end, heard.avg_logprob, longest_pause_ms(turn.utterances)
+        said,
+        expected,
+        parts.end_waits,
+        heard.turn_end,
+        heard.avg_logprob,
+        longest_pause_ms(turn.utterances),
+        turn.language,
     )
     parts.media.set_end_wait(last, wait_ms)
     return said

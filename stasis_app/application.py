@@ -58,6 +58,7 @@ class Application:
         self._calls: dict[
             str, Call
         ] = {}  # by call id: a caller may come back before the first call is undone
+        self._carrying: dict[str, asyncio.Task[None]] = {}
         self._admission = Admission()
         self._workers: dict[str, Health] = {}
         self._rooms: dict[str, int | None] = {}
@@ -79,16 +80,20 @@ class Application:
             self._refuse(channel_id, "unknown_profile")
         elif not self._board.phrases.knows(profile):
             self._refuse(channel_id, "not_ready")
-        elif self._board.plane.overloaded:
+        elif self._overloaded:
             self._refuse(channel_id, "overloaded")
         elif reason := self._no_place(call_id, profile):
             self._refuse(channel_id, reason)
         else:
             call = self._calls[call_id] = Call(start, call_id, profile, self._board)
             self._idle.clear()
-            carrying = self._group.create_task(self._carry(channel_id, call))
+            carrying = self._carrying[call_id] = self._group.create_task(self._carry(channel_id, call))
             # also when it was cancelled before it began
             carrying.add_done_callback(lambda _: self._over(call_id))
+
+    @property
+    def _overloaded(self) -> bool:
+        return not self._board.plane.has_room(len(self._calls))
 
     def _refuse(self, channel_id: str, reason: str) -> None:
         log.info("a call is handed back to the dialplan: %s", reason)
@@ -114,7 +119,7 @@ class Application:
         return limits
 
     def _over(self, call_id: str) -> None:
-        del self._calls[call_id]
+        del self._calls[call_id], self._carrying[call_id]
         self._admission.release(call_id)
         if not self._calls:
             self._idle.set()
@@ -127,6 +132,9 @@ class Application:
         timer = asyncio.get_running_loop().call_later(self._setup.calls.max_call_s, call.end_politely)
         try:
             cause = await call.run()
+        except asyncio.CancelledError:
+            cause = "stopped"
+            raise
         except Exception:
             log.exception("call %s ended by a defect", call.call_id)
             metrics.defects.labels("call").inc()
@@ -148,7 +156,7 @@ class Application:
             parts[name] = "" if health and health.ready else (health.detail if health else "not asked yet")
         known = all(map(self._board.phrases.knows, self._setup.profiles.values()))
         parts["phrases"] = "" if known else "greetings and apologies are not made yet"
-        parts["media"] = "overloaded: no new calls" if self._board.plane.overloaded else ""
+        parts["media"] = "overloaded: no new calls" if self._overloaded else ""
         parts["calls"] = "draining" if self._admission.closed else ""
         places = min(limit for limit in self._limits().values() if limit is not None)
         return Readiness(parts=parts, calls=len(self._calls), max_calls=places)
@@ -182,9 +190,16 @@ class Application:
             lags = [*lags[1:], time.monotonic() - due]
             metrics.loop_lag.set(max(lags))
             metrics.media_busy.set(plane.load.busy)
-            metrics.media_overloaded.set(plane.overloaded)
+            metrics.media_overloaded.set(self._overloaded)
 
     # --- the end ---
+
+    def let_go(self) -> None:
+        """Calls that are being connected need events that go to another process now: they go back to the dialplan."""
+        self._admission.close()
+        for call_id, call in self._calls.items():
+            if not call.connected:
+                self._carrying[call_id].cancel()
 
     async def drain(self) -> None:
         """No new calls; running ones may finish within `calls.drain_s`, then they hear the goodbye."""

@@ -73,7 +73,7 @@ class Call:
         self._state = State(max_prompts=profile.no_input_prompts)
         self._mailbox: asyncio.Queue[talk.Event] = asyncio.Queue()
         self._timers = Timers(self.post)
-        self._history = History(profile.prompt, profile.examples)
+        self._history = History(profile.instructions, profile.examples)
         self._offer: Offer | None = None
         self._session: MediaSession | None = None
         self._passages = Passages(
@@ -91,6 +91,11 @@ class Call:
     def post(self, event: talk.Event) -> None:
         """Hand the conversation an event, from anywhere on the loop."""
         self._mailbox.put_nowait(event)
+
+    @property
+    def connected(self) -> bool:
+        """Whether caller and bot can hear each other."""
+        return self._state.phase is not Phase.CONNECTING
 
     def end_politely(self) -> None:
         """Say goodbye and hang up, whatever is going on."""
@@ -128,16 +133,16 @@ class Call:
                 stack.callback(self._stop_timers)
                 leg_id = link.hub.names.media_channel_id(self.call_id)
                 inbox = stack.enter_context(link.hub.subscribe(self._start.channel.id, leg_id))
-                await stack.enter_async_context(
-                    external_leg(
-                        link.ari,
-                        link.hub,
-                        self._start.channel.id,
-                        self.call_id,
-                        session.offer,
-                        session.connect,
-                    )
+                leg = external_leg(
+                    link.ari,
+                    link.hub,
+                    self._start.channel.id,
+                    self.call_id,
+                    session.offer,
+                    session.connect,
                 )
+                async with link.building:
+                    await stack.enter_async_context(leg)
                 async with asyncio.TaskGroup() as group:
                     caller = group.create_task(self._watch_caller(inbox, session))
                     await self._converse(session, group)
@@ -160,8 +165,7 @@ class Call:
     ) -> None:
         """When the process ends at once the caller goes on in the dialplan, not on a dead line."""
         if kind is not None and issubclass(kind, asyncio.CancelledError):
-            begun = self._state.phase is not Phase.CONNECTING
-            await self._board.hand_back(self._start.channel.id, "stopped" if begun else "draining")
+            await self._board.hand_back(self._start.channel.id, "stopped" if self.connected else "draining")
 
     def _tap(self) -> Tap | None:
         def tap(caller: bytes, bot: bytes) -> None:

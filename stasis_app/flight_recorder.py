@@ -1,10 +1,13 @@
 """Writes flights: per call the lines of flight.py and both sides' sound. Off unless a folder is named.
 
-Everything is written by one thread, so that a slow disk delays no call; what it cannot keep up with is left out.
+Everything is written, and old flights are removed, by one thread, so that a slow disk delays no call; what it cannot
+keep up with is left out. Files are named by our own call ids, and nothing with another name is touched.
 """
 
 import asyncio
 import logging
+import re
+import time
 import wave
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,22 +18,26 @@ from typing import Self
 
 from stasis_app.conversation import Command, Event, State
 from stasis_app.flight import head_line, step_line
+from stasis_app.retention import Kept, Retention
 
 log = logging.getLogger(__name__)
 
-KEPT_CALLS = 100
-"""Older flights are removed."""
+FOREVER = Retention(max_calls=10**9, max_age_s=float("inf"), max_bytes=2**62)
+LOOK_S = 3600.0
+"""How often old flights are looked for, beside at each call's beginning."""
 MAX_LINES_BYTES = 4 * 1024 * 1024
 MAX_SOUND_S = 1800
 _CHUNK_S = 1.0
+_OURS = re.compile(r"[0-9a-f]{8}\.(?:flight|wav)")
 _MAX_WAITING = 64  # chunks and lines of all calls that the disk has not taken yet
 
 
 class FlightRecorder(AbstractContextManager["FlightRecorder"]):
     """One for each process. `directory` None: nothing is recorded."""
 
-    def __init__(self, directory: Path | None) -> None:
+    def __init__(self, directory: Path | None, retention: Retention = FOREVER) -> None:
         self._directory = directory
+        self._retention = retention
         self._waiting = 0
         self._complained = False
 
@@ -47,6 +54,21 @@ class FlightRecorder(AbstractContextManager["FlightRecorder"]):
     ) -> None:
         self._writer.shutdown(wait=True)
 
+    async def forget_old(self) -> None:
+        """Remove what has been kept long enough, now and each hour, for ever."""
+        while self._directory is not None:
+            self._do(self._forget_old)
+            await asyncio.sleep(LOOK_S)
+
+    def _forget_old(self) -> None:
+        """For the writing thread. Raises OSError."""
+        directory = self._directory
+        if directory is None or not directory.is_dir():
+            return
+        for name in self._retention.over(_kept(directory), time.time()):
+            for kind in ("flight", "wav"):
+                (directory / f"{name}.{kind}").unlink(missing_ok=True)
+
     @contextmanager
     def flight(self, call_id: str, state: State, rate: int) -> Iterator["Flight | None"]:
         """The recorder of one call whose sound has `rate`; None where none is wanted."""
@@ -56,6 +78,7 @@ class FlightRecorder(AbstractContextManager["FlightRecorder"]):
         files = _Files(self._directory, call_id, rate)
         flight = Flight(self, files, rate)
         self._do(lambda: files.begin(head_line(call_id, state)))
+        self._do(self._forget_old)
         try:
             yield flight
         finally:
@@ -137,7 +160,6 @@ class _Files:
     def begin(self, head: str) -> None:
         with self._whole(), ExitStack() as stack:
             self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._forget_old()
             for path in (self._lines, self._wav):
                 path.touch(mode=0o600)
             self._line_file = stack.enter_context(self._lines.open("w", encoding="utf-8"))
@@ -177,16 +199,21 @@ class _Files:
             self._broken = True
             raise
 
-    def _forget_old(self) -> None:
-        found = sorted(self._directory.glob("*.flight"), key=_age)
-        for old in found[: max(0, len(found) - KEPT_CALLS + 1)]:
-            old.unlink(missing_ok=True)
-            old.with_suffix(".wav").unlink(missing_ok=True)
+
+def _kept(directory: Path) -> list[Kept]:
+    found: dict[str, Kept] = {}
+    for path in directory.iterdir():
+        if _OURS.fullmatch(path.name):
+            size, written = _state(path)
+            one = found.get(path.stem, Kept(path.stem, 0, 0.0))
+            found[path.stem] = Kept(path.stem, one.size + size, max(one.written, written))
+    return list(found.values())
 
 
-def _age(path: Path) -> float:
-    """0 for one that another process has just removed."""
+def _state(path: Path) -> tuple[int, float]:
+    """Size and time; of one that another process has just removed, nothing."""
     try:
-        return path.stat().st_mtime
+        state = path.lstat()
     except FileNotFoundError:
-        return 0.0
+        return 0, 0.0
+    return state.st_size, state.st_mtime

@@ -1,20 +1,10 @@
-"""What short words of a caller mean for the course of the talk. Pure text rules, English first."""
+"""What short words of a caller mean for the course of the talk. Pure text rules."""
 
 import re
 
-_WORD = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*")
+from stasis_app.short_words import short_words
 
-_FAREWELLS = frozenset({"bye", "goodbye", "bye-bye", "good-bye"})
-_FAREWELL_COMPANY = frozenset(
-    "thank thanks you so much very a lot ok okay alright great good no that's that is all it everything i "
-    "have for now then well and nice day one evening weekend see later take care cheers perfect wonderful".split()
-)
-_FAREWELL_PHRASES = (
-    ("good", "bye"),
-    ("see", "you", "later"),
-    ("have", "a", "nice", "day"),
-    ("have", "a", "good", "day"),
-)
+_WORD = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*")
 
 
 def words(text: str) -> list[str]:
@@ -22,13 +12,16 @@ def words(text: str) -> list[str]:
     return [match.group().lower().replace("’", "'") for match in _WORD.finditer(text)]
 
 
-def is_farewell(text: str) -> bool:
+def is_farewell(text: str, language: str | None = None) -> bool:
     """True when the caller takes leave and asks for nothing more ("Thank you, goodbye.")."""
     said = words(text)
     if "?" in text or not said:
         return False
-    leaves = bool(_FAREWELLS & set(said)) or any(_ends_with(said, phrase) for phrase in _FAREWELL_PHRASES)
-    company = _FAREWELLS | _FAREWELL_COMPANY
+    known = short_words(language)
+    leaves = bool(known.farewells & set(said)) or any(
+        _ends_with(said, phrase) for phrase in known.farewell_phrases
+    )
+    company = known.farewells | known.company
     return leaves and all(word in company for word in said)
 
 

@@ -1,21 +1,10 @@
-"""Whether speech over the bot wants the turn, by its words and by what the bot was saying. Pure; English first."""
+"""Whether speech over the bot wants the turn, by its words and by what the bot was saying. Pure."""
 
 from media_bridge.heard import Heard, HeardSentence
-from stasis_app.expecting import asked_for, is_english
+from stasis_app.expecting import asked_for, is_understood
 from stasis_app.intents import words
+from stasis_app.short_words import short_words
 
-_YES = frozenset("yes yeah yep yup sure of course please exactly".split())
-_AGREEING = _YES | frozenset(
-    "ok okay right alright good great true fine mhm mm-hm mm-hmm mmhmm mm mmm uh-huh uhuh".split()
-)
-_LISTENING = _AGREEING | frozenset(
-    "hm hmm hmmm uh huh ah oh aha um erm er really cool nice i see got it wow all".split()
-)
-# what callers say to get the turn; nobody hums so
-_WANTING = frozenset(
-    "stop wait hold hang on a moment second minute no nope not excuse me sorry pardon what hello help operator agent"
-    " human person please again repeat back cancel".split()
-)
 _LISTENING_MAX_WORDS = 3
 # what Whisper writes for a hum is wild ("Oh, hi", "What's wrong", "Low high. Low high."), but it knows that it guesses:
 # the mean log-probability was -0.53 to -1.1 for hums in six voices, -0.03 to -0.3 for interruptions on a quiet line and
@@ -42,24 +31,27 @@ def is_meant(
         return False
     if len(set(said)) > _LISTENING_MAX_WORDS:
         return True
+    known = short_words(language)
     question = _open_question(heard) if heard else None
-    if not all(word in _LISTENING for word in said):
-        guessed = confidence is not None and confidence < _GUESSED and not _WANTING.issuperset(said)
+    if not known.listening.issuperset(said):
+        guessed = confidence is not None and confidence < _GUESSED and not known.wanting.issuperset(said)
         return question is not None or not guessed
     if question is None:
         return False
-    if not _YES.isdisjoint(said):
+    if not known.yes.isdisjoint(said):
         return True
     return (
-        _takes_yes_or_no(question.text, language) and _half_heard(question) and not _AGREEING.isdisjoint(said)
+        _takes_yes_or_no(question.text, language)
+        and _half_heard(question)
+        and not known.agreeing.isdisjoint(said)
     )
 
 
 def _takes_yes_or_no(question: str, language: str | None) -> bool:
-    """Questions in another language than English are not understood: any may be one."""
-    if not is_english(language):
+    """In a language in which questions are not understood any may be one."""
+    if not is_understood(language):
         return True
-    expected = asked_for(question)
+    expected = asked_for(question, language)
     return expected is not None and expected.kind == "yes_no"
 
 

@@ -72,4 +72,4 @@ def _means(said: Transcript | None, utterance: Utterance, over: Phase, parts: Pa
     if said is None:
         return utterance.voiced_ms >= _WORDS_MS
     heard = parts.media.heard() if over is Phase.SPEAKING else None
-    return is_meant(said.text, heard, said.avg_logprob, parts.profile.language)
+    return is_meant(said.text, heard, said.avg_logprob, parts.profile.language or said.language)

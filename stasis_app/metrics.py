@@ -70,10 +70,20 @@ class Metrics:
         self.worker_errors = Counter(
             "voicebot_worker_errors", "Requests to a model worker that failed.", ["worker"], registry=registry
         )
+        self.recitals = Counter(
+            "voicebot_recitals",
+            "Answers that were stopped because they read out the profile's instructions.",
+            registry=registry,
+        )
         self.interruptions = Counter(
             "voicebot_interruptions",
             "Speech over the bot, by what it was taken for.",
             ["verdict"],
+            registry=registry,
+        )
+        self.transcript_lost = Counter(
+            "voicebot_transcript_lost",
+            "Turns that were not written to the transcript: its disk is full or too slow.",
             registry=registry,
         )
         self.digits = Counter(

@@ -25,7 +25,7 @@ def toolbox_of(
         board.transfers,
         lambda name, target: is_there(board.link.ari, channel_id, name, target),
     )
-    return Toolbox(call_id, profile.tools, profile.language, history, outside, board.metrics)
+    return Toolbox(call_id, profile.tools, history, outside, board.metrics)
 
 
 async def is_there(ari: Ari, channel_id: str, name: str, target: Target) -> bool:

@@ -6,18 +6,20 @@ compared with what the bot knows. Names carry all that is needed (ari.names), so
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from .ari.errors import AriError
 from .ari.events import Bridge, Channel
 from .ari.hub import EventHub
-from .ari.names import LegNames, is_call_bridge, is_media_channel
+from .ari.names import LegNames, beat_variable, is_call_bridge, is_media_channel
 from .ari.rest import Ari
+from .ari.runs import OtherRuns
 
-ORPHAN_GRACE_S = 1.0
-"""A caller may stand in the list before its StasisStart was read: the two come over different connections."""
+ORPHAN_GRACE_S = 1.5
+"""A caller may stand in the list before its StasisStart was read: the two come over different connections. And another
+run of this bot, which was replaced just now, needs a moment to say that it lives."""
 
 log = logging.getLogger(__name__)
 
@@ -78,23 +80,32 @@ def plan(
     names: LegNames,
     callers: AbstractSet[str],
     legs: AbstractSet[str],
+    alive: AbstractSet[str] = frozenset(),
 ) -> list[Action]:
     """Compare what Asterisk listed with the live callers (channel ids) and legs (call ids). Pure.
 
-    Foreign channels and other bots' legs are left alone, and so is a caller in another bot's bridge.
+    `alive`: other runs of this bot that finish their calls. Foreign channels, other bots' legs and those of runs that
+    live are left alone, and so is a caller in a bridge of theirs.
     """
     served_elsewhere = {
         channel_id
         for bridge in bridges
-        if is_call_bridge(bridge.id) and names.call_of_bridge(bridge.id) is None
+        if is_call_bridge(bridge.id) and names.run_of(bridge.id) in {None, *alive}
         for channel_id in bridge.channel_ids
     }
-    ours = [(channel.id, names.call_of_channel(channel.id)) for channel in channels]
-    made = [(bridge.id, names.call_of_bridge(bridge.id)) for bridge in bridges]
+
+    def left(name: str, call: str | None) -> bool:
+        run = names.run_of(name)
+        return run is not None and (call not in legs if run == names.run else run not in alive)
+
     return [
         *callers_gone(channels, app, callers),
-        *(DeleteChannel(channel_id) for channel_id, call in ours if call is not None and call not in legs),
-        *(DeleteBridge(bridge_id) for bridge_id, call in made if call is not None and call not in legs),
+        *(
+            DeleteChannel(channel.id)
+            for channel in channels
+            if is_media_channel(channel.id) and left(channel.id, names.call_of_channel(channel.id))
+        ),
+        *(DeleteBridge(bridge.id) for bridge in bridges if left(bridge.id, names.call_of_bridge(bridge.id))),
         *(
             HandBack(channel.id) if channel.state == "Up" else Adopt(channel)
             for channel in channels
@@ -112,14 +123,24 @@ def callers_gone(channels: Iterable[Channel], app: str, callers: AbstractSet[str
     return [CallerGone(channel_id) for channel_id in sorted(callers - present)]
 
 
-async def reconcile(ari: Ari, hub: EventHub, grace_s: float = ORPHAN_GRACE_S) -> None:
-    """Look, compare and act. Raises AriError when Asterisk did not answer or an action failed: try again later."""
-    actions = await _look(ari, hub)
-    orphans = {action for action in actions if isinstance(action, Adopt | HandBack)}
-    failures = await apply([action for action in actions if action not in orphans], ari, hub)
-    if orphans:
+async def reconcile(
+    ari: Ari,
+    hub: EventHub,
+    runs: OtherRuns,
+    on_refused: Callable[[str], None],
+    grace_s: float = ORPHAN_GRACE_S,
+) -> None:
+    """Look, compare and act. Raises AriError when Asterisk did not answer or an action failed: try again later.
+
+    `on_refused` is told the VOICEBOT_REASON of each caller who is handed back.
+    """
+    actions = await _look(ari, hub, runs)
+    doubtful = {action for action in actions if _may_be_anothers(action, hub.names)}
+    failures = await apply([action for action in actions if action not in doubtful], ari, hub, on_refused)
+    if doubtful:
         await asyncio.sleep(grace_s)
-        failures += await apply([action for action in await _look(ari, hub) if action in orphans], ari, hub)
+        still = [action for action in await _look(ari, hub, runs) if action in doubtful]
+        failures += await apply(still, ari, hub, on_refused)
     if failures:
         raise failures[0]
 
@@ -127,10 +148,25 @@ async def reconcile(ari: Ari, hub: EventHub, grace_s: float = ORPHAN_GRACE_S) ->
 async def end_calls_gone(ari: Ari, hub: EventHub) -> None:
     """Only end the calls whose caller is gone: for a process that gets no more events. Raises AriError."""
     known = set(hub.callers)
-    await apply(callers_gone(await ari.list_channels(), ari.app, known), ari, hub)
+    for gone in callers_gone(await ari.list_channels(), ari.app, known):
+        log.warning("reconcile: %s", gone)
+        hub.gone(gone.channel_id)
 
 
-async def apply(actions: Iterable[Action], ari: Ari, hub: EventHub) -> list[AriError]:
+def _may_be_anothers(action: Action, names: LegNames) -> bool:
+    """A second look decides."""
+    match action:
+        case DeleteChannel(name) | DeleteBridge(name):
+            return names.run_of(name) != names.run
+        case CallerGone():
+            return False
+        case Adopt() | HandBack():
+            return True
+
+
+async def apply(
+    actions: Iterable[Action], ari: Ari, hub: EventHub, on_refused: Callable[[str], None]
+) -> list[AriError]:
     """Do all of it, whatever fails. Returns what failed. What is gone already is well done."""
     failures = []
     for action in actions:
@@ -148,17 +184,28 @@ async def apply(actions: Iterable[Action], ari: Ari, hub: EventHub) -> list[AriE
                 case HandBack(channel_id):
                     await ari.set_variable(channel_id, "VOICEBOT_REASON", STOPPED)
                     await ari.continue_in_dialplan(channel_id)
+                    on_refused(STOPPED)
         except AriError as error:
             if not error.gone:
                 failures.append(error)
     return failures
 
 
-async def _look(ari: Ari, hub: EventHub) -> list[Action]:
+async def _look(ari: Ari, hub: EventHub, runs: OtherRuns) -> list[Action]:
     before = set(hub.callers)
     channels = await ari.list_channels()
     bridges = await ari.list_bridges()
+    listed = [*(channel.id for channel in channels), *(bridge.id for bridge in bridges)]
+    alive = await _other_runs(ari, hub.names, listed, runs)
     now = set(hub.callers)
-    actions = plan(channels, bridges, app=ari.app, names=hub.names, callers=now, legs=hub.legs)
+    actions = plan(channels, bridges, app=ari.app, names=hub.names, callers=now, legs=hub.legs, alive=alive)
     # who came while the lists were being made is not in them
     return [action for action in actions if not isinstance(action, CallerGone) or action.channel_id in before]
+
+
+async def _other_runs(ari: Ari, names: LegNames, listed: Iterable[str], runs: OtherRuns) -> frozenset[str]:
+    """Those that have made something of what is listed, and live."""
+    clock = asyncio.get_running_loop().time
+    for run in {made for name in listed if (made := names.run_of(name)) and made != names.run}:
+        runs.saw(run, await ari.global_variable(beat_variable(run)), clock())
+    return runs.alive(clock())

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -16,6 +17,7 @@ from stasis_app.ari.link import AriLink
 from stasis_app.flight_recorder import FlightRecorder
 from stasis_app.metrics import Metrics
 from stasis_app.phrases import PhraseBook
+from stasis_app.recital import Protected
 from stasis_app.switchboard import Switchboard
 from stasis_app.tools.hourly import Hourly
 from stasis_app.tools.http import HttpRequests
@@ -39,10 +41,9 @@ async def run(setup: Setup, stop: asyncio.Event) -> None:
         try:
             await _first_of(asyncio.shield(events), stop.wait())
         except AppReplaced:
-            log.warning(
-                "another process took the app over: no new calls, the running ones are brought to their end"
-            )
-            await _first_of(application.drain(), _look_for_ends(link))
+            log.warning("another process took the app over: no new calls, the running ones may finish")
+            application.let_go()
+            await _first_of(application.drain(), _look_for_ends(link), link.show_life())
             raise
         else:
             await application.drain()
@@ -64,9 +65,13 @@ async def _look_for_ends(link: AriLink) -> None:
 @asynccontextmanager
 async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink]]:
     metrics = Metrics()
+    for profile in setup.profiles.values():
+        Protected.of(profile)  # no call waits for it
     async with AsyncExitStack() as stack:
-        transcript = stack.enter_context(Transcript(setup.transcript))
-        flights = stack.enter_context(FlightRecorder(setup.calls.flight_recorder))
+        transcript = stack.enter_context(Transcript(setup.transcript, metrics.transcript_lost.inc))
+        flights = stack.enter_context(
+            FlightRecorder(setup.calls.flight_recorder, setup.calls.flight_retention)
+        )
         workers = setup.workers
         session = await stack.enter_async_context(worker_session())
         stt = await stack.enter_async_context(
@@ -94,6 +99,8 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
                 setup.ari.app,  # the same after a restart, so that a new process knows what an old one left
                 on_call=lambda start: calls[0].on_call(start),
                 on_state=lambda state: calls[0].on_link(state),
+                run=secrets.token_hex(4),
+                on_handed_back=lambda reason: metrics.calls_refused.labels(reason).inc(),
             )
         )
         metrics.count_ari(link.counts)
@@ -119,6 +126,7 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
         group.create_task(phrases.learn(list(setup.profiles.values())))
         group.create_task(application.watch_workers(session))
         group.create_task(application.watch_lag())
+        group.create_task(flights.forget_old())
         yield application, link
 
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from media_bridge.settings import MediaOverride
 from media_bridge.turn_end_expected import Expected
 from stasis_app.pronunciations import MOST_ENTRIES, Pronunciations, problem, pronunciations_of
+from stasis_app.retention import Retention
 from stasis_app.tools.settings import Tools
 
 Port = Annotated[int, Field(ge=1, le=65535)]
@@ -49,6 +50,13 @@ class CallSettings(Settings):
     flight_recorder: Path | None = Field(
         None, description="Folder for what each call heard, said and decided; null: nothing is kept."
     )
+    flight_keep_calls: int = Field(100, ge=1, description="More calls than this: the oldest are removed.")
+    flight_keep_days: float = Field(30, gt=0, description="Older ones are removed.")
+    flight_keep_mb: int = Field(1000, ge=10, description="More megabytes than this: the oldest are removed.")
+
+    @property
+    def flight_retention(self) -> Retention:
+        return Retention(self.flight_keep_calls, self.flight_keep_days * 86_400, self.flight_keep_mb * 10**6)
 
 
 class WebSettings(Settings):
@@ -70,6 +78,11 @@ class Phrases(Settings):
     not_heard: str = "I cannot hear you. Please check your microphone and call again. Goodbye."
     still_there: str = "Are you still there?"
     filler: str = Field("One moment, please.", description="empty: silence.")
+    not_told: str = Field(
+        "I cannot tell you that. What else can I help you with?",
+        min_length=1,
+        description="in the place of an answer that reads out the profile's instructions.",
+    )
 
 
 class Example(Settings):
@@ -83,6 +96,10 @@ class Profile(Settings):
     """One entry of `profiles:`: who the bot is for the calls the dialplan sends with profile=NAME."""
 
     prompt: str = Field(min_length=1, description="The system prompt: who the bot is and what it knows.")
+    private: str = Field(
+        "",
+        description="The end of the system prompt: what the model obeys and the caller never hears read out.",
+    )
     examples: tuple[Example, ...] = Field(
         (), description="Earlier talk that the model is shown: how it should answer."
     )
@@ -127,6 +144,11 @@ class Profile(Settings):
         if wrong:
             raise ValueError("; ".join(wrong[:_MOST_TOLD]))
         return entries
+
+    @property
+    def instructions(self) -> str:
+        """The whole system prompt."""
+        return f"{self.prompt.rstrip()}\n{self.private.strip()}\n" if self.private.strip() else self.prompt
 
     @property
     def pronounced(self) -> Pronunciations:

@@ -44,8 +44,8 @@ class Switchboard:
 
     async def _hand_back(self, channel_id: str, reason: str) -> None:
         try:
-            await self.link.ari.set_variable(channel_id, "VOICEBOT_REASON", reason)
-            await self.link.ari.continue_in_dialplan(channel_id)
+            await self.link.exits.set_variable(channel_id, "VOICEBOT_REASON", reason)
+            await self.link.exits.continue_in_dialplan(channel_id)
         except AriError as error:
             if not error.gone:
                 log.warning("a call could not be handed back to the dialplan, trying again: %s", error)

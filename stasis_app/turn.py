@@ -55,6 +55,7 @@ class Turn:
     keyed: str = field(default="", repr=False)
     times: TurnTimes = field(default_factory=TurnTimes)
     caller_text: str | None = None
+    language: str | None = None  # that the caller's words are in, two letters
     remembered: bool = False
     broken: set[str] = field(
         default_factory=set, repr=False

@@ -1,19 +1,26 @@
 """The web port of the call process: /live, /ready and /metrics.
 
 /live and /ready say which parts work and how many calls there are; they are what balancers and orchestrators ask, which
-send no token. /metrics asks for `web.token` where there is one.
+send no token. /metrics asks for `web.token` where there is one. Whoever holds connections open takes neither the port
+from balancers nor descriptors from calls: each is cut after a while, and the oldest for a new one.
 """
 
+import asyncio
 import hmac
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import cast
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from stasis_app.settings import WebSettings
+
+MOST_CONNECTIONS = 64
+LIFE_S = 10.0
+"""A connection's longest life; one request is answered in milliseconds."""
 
 
 class WebPortError(Exception):
@@ -62,16 +69,47 @@ async def web_server(
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=2)
     await runner.setup()
     try:
+        loop = asyncio.get_running_loop()
+        door = _Door(cast("web.Server", runner.server), loop)
         try:
-            await web.TCPSite(runner, settings.host, settings.port).start()
+            listening = await loop.create_server(door, settings.host, settings.port)
         except OSError as error:
             raise WebPortError(
                 f"The web port {settings.host}:{settings.port} cannot be opened ({error.strerror}): stop what uses it, "
                 "or set web.port in voicebot.yaml to a free one"
             ) from None
-        yield
+        try:
+            yield
+        finally:
+            listening.close()
+            door.close()
     finally:
         await runner.cleanup()
+
+
+class _Door:
+    """Makes the protocol of each connection, and ends connections that last too long or are too many."""
+
+    def __init__(self, server: web.Server, loop: asyncio.AbstractEventLoop) -> None:
+        self._server = server
+        self._loop = loop
+        self._open: dict[web.RequestHandler, asyncio.TimerHandle] = {}
+
+    def __call__(self) -> web.RequestHandler:
+        if len(self._open) >= MOST_CONNECTIONS:
+            self._end(next(iter(self._open)))
+        handler = self._server()
+        self._open[handler] = self._loop.call_later(LIFE_S, self._end, handler)
+        return handler
+
+    def close(self) -> None:
+        for timer in self._open.values():
+            timer.cancel()
+
+    def _end(self, handler: web.RequestHandler) -> None:
+        self._open.pop(handler).cancel()
+        if handler.transport is not None:
+            handler.transport.abort()
 
 
 def _may_read(request: web.Request, settings: WebSettings) -> bool:

@@ -1,16 +1,20 @@
 """The answer as the model writes it, in sentences that can be spoken, each as soon as it can be said."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from typing import TypeVar
 
 from gpu_workers.client import Message, ToolCall
 from stasis_app.answer_cap import AnswerCap
+from stasis_app.recital import Guard, Protected
 from stasis_app.sentences import SentenceChunker
 from stasis_app.speakable import Speakable
 from stasis_app.tools.written import WrittenCalls
 from stasis_app.turn import Parts, Turn
+
+log = logging.getLogger(__name__)
 
 # the sooner the first chunk closes, the sooner sound starts; the rest is made while it plays
 FIRST_CHARS, FIRST_MAX_CHARS = 10, 45
@@ -33,7 +37,8 @@ Piece = TypeVar("Piece")
 async def sentences(
     turn: Turn, parts: Parts, messages: Sequence[Message], now: Callable[[], float], calls: list[ToolCall]
 ) -> AsyncGenerator[str, None]:
-    """Raises WorkerError. Too long an answer is cut behind a sentence; that closes the request.
+    """Raises WorkerError. Too long an answer is cut behind a sentence, one that reads out the private instructions
+    ends with a sentence of the profile; that closes the request.
 
     At the end `calls` holds what the model called for, whether it made the call or wrote it down.
     """
@@ -42,6 +47,7 @@ async def sentences(
         first_chars=FIRST_CHARS, first_max_chars=FIRST_MAX_CHARS, language=profile.language
     )
     speakable = Speakable(profile.language, profile.pronounced)
+    guard = Guard(Protected.of(profile))
     cap = AnswerCap(profile.max_answer_chars, profile.max_answer_sentences, profile.max_answer_s)
     offers = parts.tools.offered
     written_calls = WrittenCalls(frozenset(profile.tools.names()))
@@ -69,16 +75,33 @@ async def sentences(
                 continue
             if chunker.opening and not chunks:
                 chunks = _overdue(chunker, now() - (turn.times.first_token or now()))
-            for sentence in filter(None, map(speakable.feed, chunks)):
+            for sentence in _sayable(chunks, speakable, guard):
                 turn.times.first_sentence = turn.times.first_sentence or now()
                 yield sentence
                 if cap.speak(sentence, turn.sound_s):
                     return
+            if guard.recited:
+                break
     rest, found = written_calls.finish()
     calls += [ToolCall("", call.name, call.arguments) for call in found]
-    for sentence in filter(None, map(speakable.feed, [*chunker.feed(rest), *chunker.finish()])):
+    last = _sayable([*chunker.feed(rest), *chunker.finish()], speakable, guard)
+    for sentence in [*last, *guard.finish()]:
         turn.times.first_sentence = turn.times.first_sentence or now()
         yield sentence
+    if guard.recited:
+        calls.clear()  # who was talked into reading out its instructions may have been talked into more
+        parts.metrics.recitals.inc()
+        log.warning(
+            "call %s turn %d: the answer read out the profile's instructions and was stopped",
+            parts.call_id,
+            turn.number,
+        )
+        yield profile.phrases.not_told
+
+
+def _sayable(chunks: Sequence[str], speakable: Speakable, guard: Guard) -> Iterator[str]:
+    for text in filter(None, map(speakable.feed, chunks)):
+        yield from guard.feed(text)
 
 
 def _overdue(chunker: SentenceChunker, waited_s: float) -> list[str]:

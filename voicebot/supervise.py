@@ -8,13 +8,14 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from voicebot.child import guarded
+from voicebot.child_log import ChildLog
 from voicebot.errors import PartError
 
 Say = Callable[[str], None]
@@ -22,7 +23,6 @@ Say = Callable[[str], None]
 HOPELESS = frozenset(
     {2, 75, 78}
 )  # bad configuration, app name taken, ARI refused: a new start changes nothing
-_TAIL_BYTES = 20_000
 _TAIL_LINES = 12
 
 
@@ -44,8 +44,8 @@ class Backoff:
 class Child:
     """A command to keep running. `env` comes on top of our own.
 
-    All it prints goes to `log_path`, or where ours goes if there is none. After SIGTERM it has `grace_s` for a clean
-    end; in a hurry it gets a second one and has `quick_end_s` left.
+    All it prints goes to `log_path` (see ChildLog), or where ours goes if there is none. After SIGTERM it has `grace_s`
+    for a clean end; in a hurry it gets a second one and has `quick_end_s` left.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Part:
         self._hurry = hurry
         self._backoff = backoff
         self._process: asyncio.subprocess.Process | None = None
-        self._log_start = 0
+        self._log = ChildLog(child.log_path) if child.log_path else None
 
     @property
     def pid(self) -> int | None:
@@ -102,7 +102,7 @@ class Part:
             self.restarts += 1
 
     async def _run_once(self) -> int:
-        with self._output() as output:
+        with self._log.pipe() if self._log else nullcontext() as output:
             process = await asyncio.create_subprocess_exec(
                 *guarded(self.child.command),
                 stdin=asyncio.subprocess.DEVNULL,
@@ -111,27 +111,16 @@ class Part:
                 env={**os.environ, **self.child.env},
                 start_new_session=True,
             )
-        self._process = process
-        try:
-            if self.child.nice:
-                os.setpriority(os.PRIO_PROCESS, process.pid, self.child.nice)  # its threads are yet to come
-            return await process.wait()
-        finally:
-            await self._end(process)
-            self._process = None
-
-    @contextlib.contextmanager
-    def _output(self) -> Iterator[IO[bytes] | None]:
-        path = self.child.log_path
-        if path is None:
-            yield None
-            return
-        # at level debug it holds what callers said
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.touch(mode=0o600)
-        with path.open("ab") as output:
-            self._log_start = output.tell()
-            yield output
+            self._process = process
+            try:
+                if self.child.nice:
+                    os.setpriority(
+                        os.PRIO_PROCESS, process.pid, self.child.nice
+                    )  # its threads are yet to come
+                return await process.wait()
+            finally:
+                await self._end(process)
+                self._process = None
 
     async def _end(self, process: asyncio.subprocess.Process) -> None:
         if process.returncode is None:
@@ -153,16 +142,12 @@ class Part:
 
     def _last_lines(self) -> str:
         """The end of what it printed since its last start, indented, with the name of the file."""
-        if self.child.log_path is None:  # whoever reads this has seen it
+        if self._log is None:  # whoever reads this has seen it
             return ""
-        with self.child.log_path.open("rb") as log:
-            size = log.seek(0, os.SEEK_END)
-            log.seek(max(self._log_start, size - _TAIL_BYTES))
-            text = log.read().decode(errors="replace")
-        lines = [line for line in text.splitlines() if line.strip()][-_TAIL_LINES:]
+        lines = [line for line in self._log.tail().splitlines() if line.strip()][-_TAIL_LINES:]
         if not lines:
-            return f" It printed nothing to {self.child.log_path}."
-        return "".join([f" The end of {self.child.log_path}:", *(f"\n    {line}" for line in lines)])
+            return f" It printed nothing to {self._log.path}."
+        return "".join([f" The end of {self._log.path}:", *(f"\n    {line}" for line in lines)])
 
 
 @asynccontextmanager

@@ -15,6 +15,7 @@ from voicebot import health
 from voicebot.addresses import sip_address, web_url
 from voicebot.asterisk import AsteriskProcess, find_or_fetch
 from voicebot.call_process import call_children
+from voicebot.child_log import set_aside
 from voicebot.config import Config, cache_dir, worker_parts
 from voicebot.config.processes import parts_of
 from voicebot.errors import PartError
@@ -176,10 +177,10 @@ async def _asterisk(config: Config, password: SecretStr, say: Say) -> AsyncItera
 
 
 def _set_old_logs_aside(directory: Path) -> None:
-    """Each run writes new files; those of the run before are kept as NAME.log.old."""
+    """Each run writes new files; those of the run before become NAME.log.1, as when a file is full."""
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     for log in directory.glob("*.log"):
-        log.replace(log.with_suffix(".log.old"))
+        set_aside(log)
 
 
 async def _until_ready(system: System, say: Say) -> None:

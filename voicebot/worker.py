@@ -67,7 +67,7 @@ def warmed(config: Config) -> LlmSettings:
         return llm
     talks = []
     for profile in config.profiles.values():
-        history = History(profile.prompt, profile.examples)
+        history = History(profile.instructions, profile.examples)
         history.bot_said(profile.greeting, cut=False)
         messages = history.messages()
         first, *rest = (

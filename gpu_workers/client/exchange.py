@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import aiohttp
 
 from gpu_workers.client.answer import AnswerError, json_object
+from gpu_workers.client.quoting import texts_of, without_quotes
 from gpu_workers.client.retry_after import retry_after_s
 from gpu_workers.errors import WorkerError
 
@@ -30,6 +31,7 @@ class Exchange:
         self._pushed_back = b""
         self._judged = False
         self._begun: float | None = None
+        self._sent: Mapping[str, Any] = {}
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -51,6 +53,7 @@ class Exchange:
         """Sends the request and waits for the first byte of a good answer, `first_byte_s` at most."""
         clock = asyncio.get_running_loop().time
         asked = self._begun = clock()
+        self._sent = arguments.get("json", {})
         try:
             async with asyncio.timeout(first_byte_s) as limit:
                 with self._waiting(limit):
@@ -98,10 +101,11 @@ class Exchange:
             self._judge(self._link.answered, self._base)
 
     def error(self, what: str, *, retryable: bool, status: int | None = None) -> WorkerError:
-        """One that may be tried again counts against this worker."""
+        """One that may be tried again counts against this worker. What it quotes of the request is left out."""
         if retryable:
             self._judge(self._link.failed, self._base, self._begun)
-        return self._link.error(self._url, what, retryable, status)
+        said = without_quotes(what, texts_of(self._sent))
+        return self._link.error(self._url, said, retryable, status)
 
     async def _refused(self, response: aiohttp.ClientResponse) -> WorkerError:
         status = response.status

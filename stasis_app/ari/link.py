@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import NoReturn, Self
 
@@ -10,20 +10,32 @@ import aiohttp
 
 from ..reconcile import end_calls_gone, reconcile
 from ..settings import AriSettings
+from ..to_its_end import to_its_end
 from .backoff import Waits
 from .errors import AriError, AriFailure, AriRefused
 from .events import StasisStart
 from .hub import AriCounts, EventHub
-from .names import LegNames
+from .names import LegNames, beat_variable
 from .rest import Ari, version_warning
+from .runs import BEAT_S, OtherRuns
 from .stream import Connected, EventStream, LinkState
 
-MAX_CONNECTIONS = 32
-"""Requests at a time; more wait. http.conf's sessionlimit is 100 by default and counts each of them."""
+MAX_CONNECTIONS = 6
+HAND_BACKS = 3
+"""Requests at a time; more wait. Those that send a caller on have connections of their own, to wait behind no call that
+is being connected.
+
+Asterisk listens with a backlog of 10 (main/tcptls.c): of more connections that are opened in the same moment some are
+dropped, and tried again by the kernel after a second. http.conf's sessionlimit counts each of them, too.
+"""
+MAX_BUILDING = 6
+"""Calls that are being connected at a time, each by one request or one media websocket after the other."""
 KEEP_ALIVE_S = 5.0
 """Below http.conf's session_keep_alive of 15 s: the side that sends closes first, so no request meets a closing."""
 LOOK_EVERY_S = 30.0
 """Asterisk is looked over this often even when nothing asks for it."""
+LOOK_BESIDE_S = 5.0
+"""And this often while another run of this bot finishes its calls: should it die, its callers stand in silence."""
 LOOK_PAUSE_S = 1.0
 """At least this long between two looks."""
 DEFAULT_WAITS = Waits()
@@ -34,8 +46,12 @@ log = logging.getLogger(__name__)
 class AriLink:
     """Owns everything between the bot and Asterisk. Use as `async with`, then `await link.run()`.
 
-    `instance` names this process: the same after a restart, unlike every other's on this Asterisk. `on_call` gets
-    each caller once; `on_state` each change of the connection. Both are called in place and must not block.
+    `instance` names this bot: the same after a restart, unlike every other's on this Asterisk; `run` this process.
+    `on_call` gets each caller once, `on_state` each change of the connection, `on_handed_back` the VOICEBOT_REASON of
+    each caller whom a look sent on. All are called in place and must not block.
+
+    `ari` is for all requests but those that send a caller on, which go by `exits`; `building` is held while a call is
+    connected.
     """
 
     def __init__(
@@ -45,6 +61,9 @@ class AriLink:
         on_call: Callable[[StasisStart], None],
         on_state: Callable[[LinkState], None],
         waits: Waits = DEFAULT_WAITS,
+        *,
+        run: str = "",
+        on_handed_back: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._settings = settings
         self._on_state = on_state
@@ -52,24 +71,20 @@ class AriLink:
         self._look = asyncio.Event()
         self._version_checked = 0
         self.counts = AriCounts()
-        self.hub = EventHub(LegNames(instance), on_call, self._look.set, self.counts)
+        self.hub = EventHub(LegNames(instance, run), on_call, self._look.set, self.counts)
+        self._runs = OtherRuns()
+        self._on_handed_back = on_handed_back
 
     async def __aenter__(self) -> Self:
         password = self._settings.password.get_secret_value() if self._settings.password else ""
         login = {"Authorization": aiohttp.encode_basic_auth(self._settings.username, password)}
         # a session of its own, so that no pool limit ever counts the event socket
         self._socket_session = aiohttp.ClientSession(headers=login, timeout=aiohttp.ClientTimeout(total=None))
-        self._session = aiohttp.ClientSession(
-            headers=login,
-            connector=aiohttp.TCPConnector(limit=MAX_CONNECTIONS, keepalive_timeout=KEEP_ALIVE_S),
-        )
-        self.ari = Ari(
-            self._session,
-            self._settings.url,
-            self._settings.app,
-            self._settings.username,
-            self._settings.request_timeout_s,
-        )
+        self._session = self._pool(login, MAX_CONNECTIONS)
+        self._exit_session = self._pool(login, HAND_BACKS)
+        self.ari = self._rest(self._session)
+        self.exits = self._rest(self._exit_session)
+        self.building = asyncio.Semaphore(MAX_BUILDING)
         self._stream = EventStream(
             self._socket_session, self._settings, self.hub.dispatch, self._changed, self.counts, self._waits
         )
@@ -79,7 +94,16 @@ class AriLink:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._session.close()
+        await self._exit_session.close()
         await self._socket_session.close()
+
+    def _pool(self, login: Mapping[str, str], limit: int) -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(limit=limit, keepalive_timeout=KEEP_ALIVE_S)
+        return aiohttp.ClientSession(headers=login, connector=connector)
+
+    def _rest(self, session: aiohttp.ClientSession) -> Ari:
+        settings = self._settings
+        return Ari(session, settings.url, settings.app, settings.username, settings.request_timeout_s)
 
     @property
     def connected(self) -> bool:
@@ -103,6 +127,23 @@ class AriLink:
         """After AppReplaced: no event comes any more, so ask now and then. Raises AriError."""
         await end_calls_gone(self.ari, self.hub)
 
+    async def show_life(self) -> NoReturn:
+        """After AppReplaced, until cancelled: tell the newcomer that the calls of this run are not left alone."""
+        variable, beat = beat_variable(self.hub.names.run), 0
+        try:
+            while True:
+                beat += 1
+                await self._tell(variable, str(beat))
+                await asyncio.sleep(BEAT_S)
+        finally:
+            await to_its_end(self._tell(variable, ""))
+
+    async def _tell(self, variable: str, value: str) -> None:
+        try:
+            await self.exits.set_global_variable(variable, value)
+        except AriError as error:
+            log.warning("could not tell that this process lives: %s", error)
+
     def _changed(self, state: LinkState) -> None:
         if isinstance(state, Connected):
             self._look.set()
@@ -111,7 +152,8 @@ class AriLink:
     async def _keep_looking(self) -> NoReturn:
         while True:
             try:
-                async with asyncio.timeout(LOOK_EVERY_S):
+                beside = self._runs.alive(asyncio.get_running_loop().time())
+                async with asyncio.timeout(LOOK_BESIDE_S if beside else LOOK_EVERY_S):
                     await self._look.wait()
             except TimeoutError:
                 pass
@@ -120,7 +162,7 @@ class AriLink:
                 continue
             try:
                 await self._check_version()
-                await reconcile(self.ari, self.hub)
+                await reconcile(self.ari, self.hub, self._runs, self._on_handed_back)
             except AriRefused:
                 raise
             except AriError as error:

@@ -101,6 +101,20 @@ class Ari:
         value = answer.get("value") if isinstance(answer, dict) else None
         return value if isinstance(value, str) else None
 
+    async def global_variable(self, name: str) -> str:
+        """The value of a global variable of Asterisk's; "" for one that was never set."""
+        try:
+            answer = await self._call("GET", "/asterisk/variable", {"variable": name})
+        except AriError as error:
+            if error.status != 404:
+                raise
+            return ""
+        value = answer.get("value") if isinstance(answer, dict) else None
+        return value if isinstance(value, str) else ""
+
+    async def set_global_variable(self, name: str, value: str) -> None:
+        await self._call("POST", "/asterisk/variable", {"variable": name, "value": value})
+
     async def external_media(self, channel_id: str, offer: Offer) -> Peer:
         """Make a media channel under our own `channel_id`; returns where its other end is.
 

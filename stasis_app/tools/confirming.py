@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from stasis_app.expecting import asked_for, is_english, last_sentence
+from stasis_app.expecting import asked_for, last_sentence
 from stasis_app.history import CUT_MARK
 from stasis_app.intents import words
+from stasis_app.short_words import language_code
 from stasis_app.tools.settings import Transfer
 
 _YES: Final = {
@@ -53,9 +54,9 @@ def asked_about(transfer: Transfer, heard: str, language: str | None) -> str | N
     """
     spoken = words(heard)
     exact = [name for name in transfer.targets if _ends_with(spoken, words(transfer.asks(name)))]
-    if exact or not is_english(language):
+    if exact or _code(language) != "en":
         return exact[0] if len(exact) == 1 else None
-    last = last_sentence(heard)
+    last = last_sentence(heard, "en")
     expected = asked_for(last)
     yes_no = last.endswith("?") and expected is not None and expected.kind == "yes_no"
     if not yes_no or _CONNECTS.isdisjoint(words(last)):
@@ -75,9 +76,9 @@ def _names(spoken: list[str], target: str) -> bool:
 
 def is_yes(said: str, language: str | None) -> bool:
     """A yes and nothing else: "yes, but first ..." is none, and neither is a question."""
-    tongue = "en" if is_english(language) else str(language).lower()[:2]
-    yes = set(_YES.get(tongue, _YES["en"]).split())
-    company = set(_COMPANY.get(tongue, "").split())
+    code = _code(language)
+    yes = set(_YES.get(code, _YES["en"]).split())
+    company = set(_COMPANY.get(code, "").split())
     spoken = words(said)
     agreed = not yes.isdisjoint(spoken) or said.lower().strip(" .!,") in (
         "please do",
@@ -85,3 +86,8 @@ def is_yes(said: str, language: str | None) -> bool:
         "go ahead",
     )
     return "?" not in said and agreed and all(word in yes | company for word in spoken)
+
+
+def _code(language: str | None) -> str:
+    """A language that is not given is English."""
+    return language_code(language) or "en"

@@ -70,14 +70,12 @@ class Toolbox:
         self,
         call_id: str,
         tools: Tools,
-        language: str | None,
         history: History,
         outside: Outside,
         metrics: "Metrics",
     ) -> None:
         self._call_id = call_id
         self._tools = tools
-        self._language = language
         self._history = history
         self._outside = outside
         self._metrics = metrics
@@ -169,7 +167,7 @@ class Toolbox:
         transfer = self._tools.transfer
         if transfer is None or not transfer.confirm or not turn.caller_text:
             return None
-        return confirmed(transfer, self._history.last_answer(), turn.caller_text, self._language)
+        return confirmed(transfer, self._history.last_answer(), turn.caller_text, turn.language)
 
     async def _leave(self, turn: "Turn", leave: PutThrough | EndCall, said: str) -> Outcome | str:
         """The words for the model where it is not possible."""
@@ -180,7 +178,7 @@ class Toolbox:
             return Outcome(leave=leave)
         if transfer.confirm and self._confirmed(turn) != leave.target:
             self._counted(TRANSFER, "asked")
-            asked = asked_about(transfer, said, self._language)
+            asked = asked_about(transfer, said, turn.language)
             return Outcome(ask="" if asked == leave.target else transfer.asks(leave.target))
         key = (self._call_id, turn.number)
         if not self._outside.transfers.hold(key, transfer.per_hour, self._now()):

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -12,10 +12,12 @@ import pytest_asyncio
 
 from caller_phone.call import Call
 from caller_phone.phone import Phone
-from caller_phone.script import Say, run_script
+from caller_phone.script import Say, WaitAnswer, run_script
 from stasis_app.ari.errors import AppReplaced
+from stasis_app.reconcile import ORPHAN_GRACE_S
 from stasis_app.settings import CallSettings
 from tests.support.bot import MEDIA, Bot, nothing_left, running_bot
+from tests.support.callers import PATIENCE_S, greeted, number, until
 from tests.support.fake_workers import FakeWorkers, Fault, fake_workers
 from tests.support.line import line_to
 from tests.support.rig import HOST, private_asterisk, run_sipp
@@ -24,26 +26,12 @@ from voicebot.asterisk import AsteriskProcess
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
 
 QUESTION = Path(__file__).parent.parent / "data" / "speech" / "price01.wav"
-PATIENCE_S = 30.0
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def workers() -> AsyncIterator[FakeWorkers]:
     async with fake_workers() as fakes:
         yield fakes
-
-
-def number(asterisk: AsteriskProcess) -> str:
-    return f"sip:1000@{HOST}:{asterisk.sip_port}"
-
-
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            answer = holds()
-            if await answer if asyncio.iscoroutine(answer) else answer:
-                return
-            await asyncio.sleep(0.02)
 
 
 async def connected(bot: Bot) -> bool:
@@ -56,12 +44,6 @@ async def ended(bot: Bot, cause: str) -> float:
 
 async def refused(bot: Bot, reason: str) -> float:
     return await bot.metric("voicebot_calls_refused_total", reason=reason)
-
-
-async def greeted(stack: AsyncExitStack, phone: Phone, asterisk: AsteriskProcess) -> Call:
-    call = await stack.enter_async_context(phone.call(number(asterisk)))
-    await call.wait_for_bot_speech(10, since_s=call.answered_s)
-    return call
 
 
 async def test_calls_live_through_cuts_and_silence_and_what_ended_meanwhile_is_cleared(
@@ -169,12 +151,6 @@ async def test_calls_end_with_asterisk_and_the_next_one_is_served(
         await calls.aclose()
 
 
-async def hears_the_fallback(asterisk: AsteriskProcess) -> bool:
-    """Whether the dialplan speaks to the one caller there is."""
-    rows = (await asterisk.cli("core show channels concise")).splitlines()
-    return [row.split("!")[5] for row in rows if row.startswith("PJSIP/")] == ["Playback"]
-
-
 def same_ports(old: AsteriskProcess) -> AsteriskProcess:
     """Asterisk once more, as an admin starts it again."""
     return AsteriskProcess(
@@ -187,27 +163,35 @@ def same_ports(old: AsteriskProcess) -> AsteriskProcess:
     )
 
 
-async def test_a_second_bot_of_the_same_name_takes_over_and_the_first_ends(
+async def test_a_second_bot_of_the_same_name_takes_over_and_the_first_finishes_its_call(
     asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
 ) -> None:
-    """A7: the caller of the first goes on in the dialplan; the next call is the second's."""
+    """A7: the caller of the first is answered as before; the next call is the second's."""
+    workers.stt.answers, workers.llm.replies = ["How much is it?"], ["Nineteen dollars."]
     elsewhere = MEDIA.model_copy(update={"port_start": 32_702, "port_end": 32_766})
     async with AsyncExitStack() as stack:
         phone = await stack.enter_async_context(Phone())
         with pytest.RaisesGroup(AppReplaced, flatten_subgroups=True):
-            # patient: a goodbye of the first would be its hang-up
             patient = CallSettings(max_calls=5, drain_s=PATIENCE_S)
             async with running_bot(asterisk, workers, tmp_path / "one", calls=patient) as first:
                 call = await greeted(stack, phone, asterisk)
                 second = await stack.enter_async_context(
                     running_bot(asterisk, workers, tmp_path / "two", media=elsewhere)
                 )
+                assert not (await first.ready())["ready"]
+                before_s = time.monotonic()
+                await greeted(stack, phone, asterisk)
+                # longer than the second looks before it takes an orphan for one
+                await asyncio.sleep(4 * ORPHAN_GRACE_S)
+                talk = await run_script(call, [Say(QUESTION), WaitAnswer()])
+                assert [turn.answered for turn in talk.turns] == [True]
+                assert since(call, before_s)
+                assert ((await first.ready())["calls"], (await second.ready())["calls"]) == (1, 1)
+                await call.hang_up()
                 async with asyncio.timeout(PATIENCE_S):
                     await first.ended.wait()
-        await until(lambda: hears_the_fallback(asterisk))
-        await call.hang_up()
-        await greeted(stack, phone, asterisk)
         assert (await second.ready())["calls"] == 1
+        assert await refused(second, "stopped") == 0
         await stack.aclose()
     await nothing_left(asterisk)
 

@@ -3,26 +3,23 @@
 import asyncio
 import os
 import signal
-import sys
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from socket import SOCK_STREAM
 from typing import Self
 
-import aiohttp
 import pytest
 import pytest_asyncio
-import yaml
 
-from caller_phone.call import Call
 from caller_phone.phone import Phone
 from caller_phone.script import Say, WaitAnswer, run_script
 from tests.support.bot import Bot, nothing_left
+from tests.support.bot_process import ROOT, WORKERS_KEY, Process, process
+from tests.support.callers import PATIENCE_S, greeted, until
 from tests.support.fake_workers import FakeWorkers, fake_workers
-from tests.support.rig import HOST, SippResult, free_ports, run_sipp
+from tests.support.rig import SippResult, run_sipp
 from voicebot.asterisk import AsteriskProcess
 
 pytestmark = [
@@ -31,126 +28,25 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 
-ROOT = Path(__file__).parents[2]
 QUESTION = ROOT / "tests" / "data" / "speech" / "price01.wav"
-PATIENCE_S = 60.0
 FREEZE_S = 8.0
 CALLS = int(os.environ.get("VOICEBOT_FROZEN_CALLS", "25"))
 """So many hang up while the bot is frozen, and so many after it."""
 
-SECRETS = ("for-tests-only", "k3y-of-the-w0rkers")
+SECRETS = ("for-tests-only", WORKERS_KEY)
 """Of ARI (tests/support/rig.py) and of the workers."""
 SAID = ("walrus", "1555014277", "90817263")
 """Words of both sides, the caller's number, keys that were pressed."""
-
-
-@dataclass
-class Process:
-    running: asyncio.subprocess.Process
-    bot: Bot
-    log: Path
-
-    def send(self, number: signal.Signals) -> None:
-        self.running.send_signal(number)
-
-    async def exit_code(self) -> int:
-        async with asyncio.timeout(PATIENCE_S):
-            return await self.running.wait()
-
-    async def ended(self, cause: str) -> float:
-        return await self.bot.metric("voicebot_calls_ended_total", cause=cause)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def workers() -> AsyncIterator[FakeWorkers]:
     async with fake_workers() as fakes:
         for fake in (fakes.stt, fakes.llm, fakes.tts):
-            fake.api_key = SECRETS[1]
+            fake.api_key = WORKERS_KEY
         fakes.stt.answers = ["How much is the walrus?"]
         fakes.llm.replies = ["The walrus is nineteen dollars."]
         yield fakes
-
-
-@asynccontextmanager
-async def process(
-    asterisk: AsteriskProcess,
-    workers: FakeWorkers,
-    folder: Path,
-    *,
-    level: str = "info",
-    drain_s: float = 1.0,
-    log: Path | None = None,
-    arguments: tuple[str, ...] = (),
-) -> AsyncIterator[Process]:
-    """Ready for calls; killed at the end if it still runs."""
-    web = free_ports(1, SOCK_STREAM)[0]
-    urls = {"stt": workers.stt_url, "llm": workers.llm_url, "tts": workers.tts_url}
-    config = {
-        "asterisk": {"start": False},
-        "ari": {"url": asterisk.ari_url, "password": "${ARI_PASSWORD}"},
-        "media": {
-            "port_start": 31_600,
-            "port_end": 31_999,
-            "port_quarantine_s": 0.2,
-            "first_packet_s": 60,
-            "media_timeout_s": 60,
-        },
-        "web": {"port": web},
-        "workers": {
-            "cache_dir": str(folder / "cache"),
-            **{name: {"start": False, "url": url, "api_key": "${API_KEY}"} for name, url in urls.items()},
-        },
-        "calls": {"max_calls": 150, "drain_s": drain_s},
-        "log": {"level": level},
-        "profiles": {"default": {"prompt": "You sell one walrus.", "greeting": "Hello.", "no_input_s": 60}},
-    }
-    (folder / "voicebot.yaml").write_text(yaml.safe_dump(config))
-    log = log or folder / f"log-{web}"
-    with log.open("wb") as output:
-        running = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "voicebot", "run", "-c", "voicebot.yaml", *arguments),
-            cwd=folder,
-            stdout=output,
-            stderr=output,
-            env={
-                **os.environ,
-                "PYTHONPATH": str(ROOT),
-                "ARI_PASSWORD": asterisk.ari_password.get_secret_value(),
-                "API_KEY": SECRETS[1],
-            },
-        )
-    async with aiohttp.ClientSession() as http:
-        bot = Bot(f"http://{HOST}:{web}", http, asyncio.Event(), asyncio.Event(), lambda: None)
-        try:
-            await until(lambda: is_ready(bot))
-            yield Process(running, bot, log)
-        finally:
-            if running.returncode is None:
-                running.kill()
-            await running.wait()
-
-
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            answer = holds()
-            if await answer if asyncio.iscoroutine(answer) else answer:
-                return
-            await asyncio.sleep(0.05)
-
-
-async def is_ready(bot: Bot) -> bool:
-    try:
-        return bool((await bot.ready())["ready"])
-    except aiohttp.ClientError:
-        return False
-
-
-async def greeted(stack: AsyncExitStack, phone: Phone, asterisk: AsteriskProcess) -> Call:
-    uri = f"sip:1000@{HOST}:{asterisk.sip_port}"
-    call = await stack.enter_async_context(phone.call(uri, caller=SAID[1]))
-    await call.wait_for_bot_speech(20, since_s=call.answered_s)
-    return call
 
 
 async def test_frozen_for_eight_seconds_under_many_calls_it_leaves_nothing(
@@ -162,7 +58,7 @@ async def test_frozen_for_eight_seconds_under_many_calls_it_leaves_nothing(
         Phone() as phone,
         AsyncExitStack() as stack,
     ):
-        call = await greeted(stack, phone, asterisk)
+        call = await greeted(stack, phone, asterisk, SAID[1])
 
         def callers(count: int, stay_s: float) -> asyncio.Task[SippResult]:
             stays = {"rate": 40.0, "pause_ms": round(stay_s * 1000), "keys": {"rtp_port": "9"}}
@@ -253,7 +149,7 @@ async def test_killed_and_told_to_stop(
     """A8, A16, P10, P12, D25: the callers of a killed one go on in the dialplan; a drain loses nobody."""
     async with Phone() as phone, AsyncExitStack() as stack:
         async with process(asterisk, workers, tmp_path) as killed:
-            orphan = await greeted(stack, phone, asterisk)
+            orphan = await greeted(stack, phone, asterisk, SAID[1])
             killed.send(signal.SIGKILL)
             await killed.exit_code()
             killed_s = time.monotonic() + 0.5
@@ -262,12 +158,12 @@ async def test_killed_and_told_to_stop(
             # the dialplan's fallback: the bot that died says no more
             await orphan.wait_for_bot_speech(PATIENCE_S, since_s=killed_s)
             await orphan.hang_up()
-            ends, first, second = [await greeted(stack, phone, asterisk) for _ in range(3)]
+            ends, first, second = [await greeted(stack, phone, asterisk, SAID[1]) for _ in range(3)]
             await run_script(ends, [Say(QUESTION), WaitAnswer()])
             await ends.press(SAID[2])
             draining.send(signal.SIGTERM)
             await until(lambda: is_draining(draining.bot))
-            await greeted(stack, phone, asterisk)  # by the dialplan
+            await greeted(stack, phone, asterisk, SAID[1])  # by the dialplan
             assert await draining.bot.metric("voicebot_calls_refused_total", reason="draining") == 1
             await ends.hang_up()
             # the others hear the goodbye when the time is over
@@ -288,6 +184,38 @@ async def is_draining(bot: Bot) -> bool:
     return bool(body["parts"]["calls"] == "draining") and not body["ready"]
 
 
+async def test_a_replaced_one_keeps_its_callers_until_it_is_killed(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    """A7, A8: and one whose last call ends has the exit code that says why."""
+    async with (
+        process(asterisk, workers, tmp_path, drain_s=600) as first,
+        Phone() as phone,
+        AsyncExitStack() as stack,
+    ):
+        orphan = await greeted(stack, phone, asterisk, SAID[1])
+        async with process(asterisk, workers, tmp_path, drain_s=600) as second:
+            stays = await greeted(stack, phone, asterisk, SAID[1])
+            async with process(asterisk, workers, tmp_path) as third:
+                await asyncio.sleep(3)
+                assert (await first.bot.ready())["calls"] == (await second.bot.ready())["calls"] == 1
+                assert await third.bot.metric("voicebot_calls_refused_total") == 0
+                first.send(signal.SIGKILL)
+                await first.exit_code()
+                await until(lambda: third.bot.metric("voicebot_calls_refused_total", reason="stopped"))
+                # the dialplan's fallback
+                await orphan.wait_for_bot_speech(PATIENCE_S, since_s=time.monotonic())
+                assert stays.is_up
+                assert (await second.bot.ready())["calls"] == 1
+                await stays.hang_up()
+                assert await second.exit_code() == 75
+                assert await third.bot.metric("voicebot_calls_refused_total", reason="stopped") == 1
+                await orphan.hang_up()
+        await stack.aclose()
+    await nothing_left(asterisk)
+    assert second.log.read_text().count(" ended after ") == 1
+
+
 async def test_without_disk_calls_go_on_and_a_second_signal_ends_at_once(
     asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
 ) -> None:
@@ -300,7 +228,7 @@ async def test_without_disk_calls_go_on_and_a_second_signal_ends_at_once(
         Phone() as phone,
         AsyncExitStack() as stack,
     ):
-        call = await greeted(stack, phone, asterisk)
+        call = await greeted(stack, phone, asterisk, SAID[1])
         talk = await run_script(call, [Say(QUESTION), WaitAnswer()])
         assert [turn.answered for turn in talk.turns] == [True]
         assert (await bare.bot.ready())["ready"]

@@ -6,7 +6,7 @@ import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +17,12 @@ import yaml
 
 from caller_phone.phone import Call, Phone
 from tests.support.bot import Bot, nothing_left
+from tests.support.callers import PATIENCE_S, dial, until
 from tests.support.fake_workers import FakeWorkers, fake_workers
 from tests.support.rig import HOST, AriProbe, private_asterisk, run_sipp, two_ports
 from voicebot.asterisk import AsteriskProcess
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 60.0
 
 
 @dataclass
@@ -61,15 +61,6 @@ class Processes:
 
     async def calls(self, number: int) -> int:
         return int((await self.bots[number - 1].ready())["calls"])
-
-
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            answer = holds()
-            if await answer if asyncio.iscoroutine(answer) else answer:
-                return
-            await asyncio.sleep(0.05)
 
 
 @asynccontextmanager
@@ -138,14 +129,6 @@ async def workers() -> AsyncIterator[FakeWorkers]:
         yield fakes
 
 
-async def dial(stack: AsyncExitStack, phone: Phone, asterisk: AsteriskProcess, count: int) -> list[Call]:
-    """So many calls at once, each of which hears something; they last as long as the stack."""
-    uri = f"sip:1000@{HOST}:{asterisk.sip_port}"
-    calls = list(await asyncio.gather(*(stack.enter_async_context(phone.call(uri)) for _ in range(count))))
-    await asyncio.gather(*(call.wait_for_bot_speech(10, since_s=call.answered_s) for call in calls))
-    return calls
-
-
 async def test_calls_are_spread_and_go_on_to_who_has_room(
     asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
 ) -> None:
@@ -176,8 +159,8 @@ async def test_a_killed_one_takes_no_call_and_comes_back(
     async with processes(asterisk, workers, tmp_path) as both, Phone() as phone:
         async with AsyncExitStack() as stack:
             killed = both.end(1, signal.SIGKILL)
-            # Asterisk sees the closed connection; a new process is not there for some seconds
-            await asyncio.sleep(0.3)
+            await until(lambda: has_no_app(asterisk, "voicebot"))
+            # a new process is not there for some seconds
             await dial(stack, phone, asterisk, 6)
             back = await both.calls(1) if await both.ready(1) else 0
             assert await both.calls(2) + back == 6
@@ -209,8 +192,37 @@ async def test_one_that_is_stopped_drains_while_the_other_takes_the_calls(
     await nothing_left(asterisk)
 
 
-async def draining(both: Processes) -> bool:
-    return bool((await both.bots[0].ready())["parts"]["calls"] == "draining")
+async def draining(both: Processes, number: int = 1) -> bool:
+    return bool((await both.bots[number - 1].ready())["parts"]["calls"] == "draining")
+
+
+async def has_no_app(asterisk: AsteriskProcess, app: str) -> bool:
+    """Asterisk has seen the end of its connection."""
+    return app not in (await asterisk.cli("ari show apps")).split()
+
+
+async def test_both_let_their_calls_finish_when_all_are_stopped(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    """P10: nobody new, nobody cut, and an end as soon as the last has gone."""
+    async with processes(asterisk, workers, tmp_path, drain_s=600) as both, Phone() as phone:
+        async with AsyncExitStack() as stack:
+            calls = await dial(stack, phone, asterisk, 1)
+            while not await both.calls(1) or not await both.calls(2):
+                calls += await dial(stack, phone, asterisk, 1)
+            both.supervisor.send_signal(signal.SIGTERM)
+            for number in (1, 2):
+                await until(lambda number=number: draining(both, number))  # type: ignore[misc]
+            (late,) = await dial(stack, phone, asterisk, 1)
+            await late.wait_for_end(30)
+            assert late.cause == 41, "the dialplan's answer"
+            assert await both.calls(1) + await both.calls(2) == len(calls)
+            assert all(call.is_up for call in calls)
+        assert await asyncio.wait_for(both.supervisor.wait(), PATIENCE_S) == 0
+    await nothing_left(asterisk)
+    log = both.log.read_text()
+    assert log.count(" ended after ") == len(calls)
+    assert log.count("caller_hung_up") == len(calls)
 
 
 async def test_who_loses_its_app_ends_all_with_its_exit_code(

@@ -137,7 +137,13 @@ def test_each_secret_of_the_configuration_is_in_the_pods_environment() -> None:
 
 
 def test_a_call_process_has_time_to_finish_its_calls() -> None:
-    assert pod()["terminationGracePeriodSeconds"] >= call_config().calls.drain_s + GOODBYE_S
+    container = pod()["containers"][0]
+    sleep, before_s = container["lifecycle"]["preStop"]["exec"]["command"]
+    assert sleep == "sleep"
+    assert "exec voicebot run" in container["args"][0], "SIGTERM reaches it, not a shell"
+    given_s, drain_s = pod()["terminationGracePeriodSeconds"], call_config().calls.drain_s
+    assert given_s >= float(before_s) + drain_s + GOODBYE_S
+    assert given_s >= drain_s + 30
 
 
 def test_there_are_as_many_pods_as_call_processes_and_each_asks_its_own_port() -> None:
@@ -245,3 +251,6 @@ def test_a_unit_gives_its_calls_time_and_leaves_a_taken_app_alone() -> None:
     stop = int(re.findall(r"^TimeoutStopSec=(\d+)$", unit, re.MULTILINE)[0])
     assert stop >= Config().calls.drain_s + GOODBYE_S
     assert "RestartPreventExitStatus=75\n" in unit
+    assert "KillMode=mixed\n" in unit, (
+        "a supervisor passes the signal on; two of them would be a second signal"
+    )

@@ -114,10 +114,8 @@ class Line:
         await left_in(
             self.asterisk,
             app=f"nothing-left-{self.transport}",
-            channel=lambda it: (
-                it["caller"]["number"] == self._caller or bool(names.call_of_channel(it["id"]))
-            ),
-            bridge=lambda it: bool(names.call_of_bridge(it["id"])),
+            channel=lambda it: it["caller"]["number"] == self._caller or names.run_of(it["id"]) is not None,
+            bridge=lambda it: names.run_of(it["id"]) is not None,
             within_s=within_s,
         )
 

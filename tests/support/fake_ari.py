@@ -78,14 +78,22 @@ class FakeAri:
     causes: dict[str, str] = field(default_factory=dict)
     variables: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     """What was set on each channel."""
+    globals: dict[str, str] = field(default_factory=dict)
+    """Asterisk's own variables."""
     sockets: list[web.WebSocketResponse] = field(default_factory=list)
     places: set[str] = field(default_factory=set)
     """context,extension,priority of the dialplan that are there."""
     onward: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Where each channel went on in the dialplan; () is behind Stasis()."""
     port: int = 0
+    most_connections: int = 0
+    """Open at the same time, the event socket included."""
     peer_port: int = PEER_PORT
     """Where Asterisk's end of a media channel over RTP is."""
+    media_asked: dict[str, str] = field(default_factory=dict)
+    """The query of the newest request for a media channel."""
+    media_socket: Callable[[web.Request], Awaitable[web.StreamResponse]] | None = None
+    """What answers where the bot opens a media websocket."""
 
     async def __aenter__(self) -> Self:
         self._timers: list[asyncio.TimerHandle] = []
@@ -102,6 +110,7 @@ class FakeAri:
         app = web.Application()
         app[OVER] = asyncio.Event()
         app.router.add_get("/ari/events", self._events)
+        app.router.add_get("/media/{id}", self._media)
         for method, path, name, act in self._routes():
             app.router.add_route(method, "/ari" + path, self._handler(name, act))
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -189,6 +198,8 @@ class FakeAri:
     ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(request: web.Request) -> web.StreamResponse:
             self.steps.append(name)
+            assert self._runner.server
+            self.most_connections = max(self.most_connections, len(self._runner.server.connections))
             if not _authorised(request):
                 return _error(401, "Authentication required")
             script = self.faults[name]
@@ -201,6 +212,8 @@ class FakeAri:
     def _routes(self) -> list[tuple[str, str, str, Callable[[web.Request], Awaitable[web.StreamResponse]]]]:
         return [
             ("GET", "/asterisk/info", "info", self._info),
+            ("GET", "/asterisk/variable", "global_variable", self._global_variable),
+            ("POST", "/asterisk/variable", "set_global_variable", self._set_global_variable),
             ("GET", "/channels", "list_channels", self._list_channels),
             ("GET", "/bridges", "list_bridges", self._list_bridges),
             ("POST", "/channels/externalMedia", "external_media", self._external_media),
@@ -218,6 +231,13 @@ class FakeAri:
     async def _info(self, _: web.Request) -> web.StreamResponse:
         return web.json_response({"system": {"version": self.version}})
 
+    async def _global_variable(self, request: web.Request) -> web.StreamResponse:
+        return web.json_response({"value": self.globals.get(request.query["variable"], "")})
+
+    async def _set_global_variable(self, request: web.Request) -> web.StreamResponse:
+        self.globals[request.query["variable"]] = request.query["value"]
+        return web.Response(status=204)
+
     async def _list_channels(self, _: web.Request) -> web.StreamResponse:
         return web.json_response([channel.json() for channel in self.channels.values()])
 
@@ -229,6 +249,7 @@ class FakeAri:
     async def _external_media(self, request: web.Request) -> web.StreamResponse:
         query = request.query
         assert query["app"] == APP
+        self.media_asked = dict(query)
         kind = query["encapsulation"], query["transport"], query["connection_type"]
         variables = dict(_MEDIA_VARIABLES[kind])
         if "UNICASTRTP_LOCAL_PORT" in variables:
@@ -249,6 +270,9 @@ class FakeAri:
         else:
             self._media_enters_soon(channel_id)
         return web.json_response({"id": channel_id, "channelvars": variables})
+
+    async def _media(self, request: web.Request) -> web.StreamResponse:
+        return web.Response(status=404) if self.media_socket is None else await self.media_socket(request)
 
     def open_websocket(self) -> None:
         """The bot has opened the media websocket: only now the channel enters the app."""

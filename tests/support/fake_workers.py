@@ -30,7 +30,7 @@ from aiohttp import web
 class Fault:
     """What goes wrong with one request. `after`: so many pieces of the answer get out before it dies."""
 
-    kind: Literal["status", "hang", "die"]
+    kind: Literal["status", "quote", "hang", "die"]
     code: int = 500
     after: int = 0
     retry_after_s: int = 1
@@ -39,6 +39,11 @@ class Fault:
     def status(cls, code: int, *, retry_after_s: int = 1) -> Self:
         """`retry_after_s` goes out with 429 and 503."""
         return cls("status", code=code, retry_after_s=retry_after_s)
+
+    @classmethod
+    def quote(cls, code: int) -> Self:
+        """The refusal repeats what was asked, as that of many servers does."""
+        return cls("quote", code=code)
 
     @classmethod
     def hang(cls) -> Self:
@@ -87,6 +92,8 @@ class FakeWorker:
         match fault:
             case Fault(kind="status", code=code, retry_after_s=wait_s):
                 return _refusal(code, wait_s)
+            case Fault(kind="quote", code=code):
+                return _refusal(code, message=f"cannot use {body!r}")
             case Fault(kind="hang"):
                 await asyncio.Event().wait()
             case Fault(kind="die", after=0):
@@ -158,6 +165,17 @@ class FakeStt(FakeWorker):
     turn_end_prob: object = None
     requests: list[SttRequest] = field(default_factory=list)
     _open: dict[str, tuple[bytes, str]] = field(default_factory=dict)
+    _at_work: dict[int, str] = field(default_factory=dict)
+
+    def at_work(self, priority: str) -> int:
+        """How many requests of this priority run."""
+        return list(self._at_work.values()).count(priority)
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        try:
+            return await super().serve(request)
+        finally:
+            self._at_work.pop(id(request), None)
 
     async def read(self, request: web.Request) -> SttRequest:
         form = await request.post()
@@ -176,6 +194,7 @@ class FakeStt(FakeWorker):
             rate=struct.unpack_from("<I", wav, 24)[0],
         )
         self.requests.append(heard)
+        self._at_work[id(request)] = heard.priority
         return heard
 
     async def answer(
@@ -353,9 +372,9 @@ async def served(worker: FakeWorker, path: str, port: int = 0) -> AsyncIterator[
         await runner.cleanup()
 
 
-def _refusal(status: int, retry_after_s: int = 1) -> web.Response:
+def _refusal(status: int, retry_after_s: int = 1, message: str = "") -> web.Response:
     headers = {"Retry-After": str(retry_after_s)} if status in {429, 503} else {}
-    error = {"message": f"scripted {status}", "type": "server_error", "code": status}
+    error = {"message": message or f"scripted {status}", "type": "server_error", "code": status}
     return web.json_response({"error": error}, status=status, headers=headers)
 
 

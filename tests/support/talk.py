@@ -16,15 +16,12 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from socket import SOCK_STREAM
-from typing import Any, cast
+from typing import Any
 
 import aiohttp
-import numpy as np
 
 from gpu_workers.settings import LlmSettings, SttSettings, TtsSettings, WorkersSettings
-from media_bridge.g711 import CODECS
-from media_bridge.rtp import RtpPacket, build, parse
-from media_bridge.settings import MediaSettings
+from media_bridge.settings import MediaSettings, TransportName
 from stasis_app.application import Setup
 from stasis_app.running import run
 from stasis_app.settings import CallSettings, Profile, WebSettings
@@ -32,69 +29,13 @@ from tests.support.fake_ari import FakeAri
 from tests.support.fake_workers import FakeWorkers, Reply, Spoken, fake_workers
 from tests.support.media_call import speech
 from tests.support.rig import free_ports
+from tests.support.talk_lines import FRAME_S, LINES, PhoneLine, Spurt
 
-ULAW = CODECS["ulaw"]
 CALLER = "1700000000.1"
-FRAME_BYTES = 320
-FRAME_S = 0.02
 GREETING = "Hello."
 PROFILE = Profile(prompt="You are a test.", greeting=GREETING, language="en")
-_LOUD = 200.0
-
-
-@dataclass(frozen=True, slots=True)
-class Spurt:
-    """The bot sounded at `hz` from `start` to `end`, seconds of the talk's clock."""
-
-    hz: int
-    start: float
-    end: float
-
-    @property
-    def seconds(self) -> float:
-        return self.end - self.start
-
-
-class PhoneLine(asyncio.DatagramProtocol):
-    """Asterisk's end of the media channel: a packet each 20 ms, of silence when nothing is said; keeps all it gets."""
-
-    def __init__(self) -> None:
-        self.spurts: list[Spurt] = []
-        self.dead = False
-        self._to_say = bytearray()
-        self._sent = 0
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.DatagramTransport, transport)
-        self._loop = asyncio.get_running_loop()
-        self.port: int = transport.get_extra_info("sockname")[1]
-
-    def datagram_received(self, data: bytes, _: Any) -> None:
-        hz, at = _pitch(ULAW.decode(parse(data).payload)), self._loop.time()
-        last = self.spurts[-1] if self.spurts else None
-        if hz and last and last.hz == hz and at - last.end < FRAME_S / 2:
-            self.spurts[-1] = Spurt(hz, last.start, at + FRAME_S)
-        elif hz:
-            self.spurts.append(Spurt(hz, at, at + FRAME_S))
-
-    async def run(self, bot: tuple[str, int]) -> None:
-        """For ever."""
-        due = self._loop.time()
-        while True:
-            frame = bytes(self._to_say[:FRAME_BYTES]).ljust(FRAME_BYTES, b"\0")
-            del self._to_say[:FRAME_BYTES]
-            packet = RtpPacket(0, self._sent % 65536, self._sent * 160, 77, ULAW.encode(frame))
-            if not self.dead:
-                self._transport.sendto(build(packet), bot)
-            self._sent += 1
-            due += FRAME_S
-            await asyncio.sleep(due - self._loop.time())
-
-    async def say(self, pcm: bytes) -> None:
-        """The caller says this; returns when the last of it has left."""
-        self._to_say += pcm
-        while self._to_say:  # noqa: ASYNC110 - in virtual time it costs nothing
-            await asyncio.sleep(FRAME_S)
+TRANSPORT: TransportName = "rtp"
+"""Over which the talks go; `wire/test_talk_transports` holds the most important ones over the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +59,7 @@ class Scene:
         Gives the instant the last sample left.
         """
         self.workers.stt.choose = lambda _: words
-        await self.line.say(speech(clip))
+        await self.line.ear.say(speech(clip))
         return self.now
 
     async def ask(self, words: str, *replies: Reply) -> None:
@@ -167,7 +108,7 @@ class Scene:
 
     def spurts(self, since_s: float = 0.0) -> list[Spurt]:
         """What the caller has heard: runs of one tone."""
-        return [spurt for spurt in self.line.spurts if spurt.start >= since_s]
+        return [spurt for spurt in self.line.ear.spurts if spurt.start >= since_s]
 
     def lines(self) -> list[dict[str, Any]]:
         """The transcript so far."""
@@ -201,14 +142,6 @@ class Scene:
         return CALLER in self.ari.channels
 
 
-def _pitch(pcm: bytes) -> int:
-    """The fake voice's tone in these 20 ms, in steps of 50 Hz; 0: silence."""
-    samples = np.frombuffer(pcm, "<i2").astype(float)
-    if float(np.sqrt(np.mean(np.square(samples)))) < _LOUD:
-        return 0
-    return int(np.argmax(np.abs(np.fft.rfft(samples)))) * 50
-
-
 @asynccontextmanager
 async def talk(
     profile: Profile = PROFILE,
@@ -233,18 +166,16 @@ async def talk(
         prepare(theirs)
         with nullcontext(folder) if folder else tempfile.TemporaryDirectory(prefix="talk-") as kept:
             setup = _setup(ari, theirs, profile, calls, Path(kept), more_workers or {})
-            transport, line = await asyncio.get_running_loop().create_datagram_endpoint(
-                PhoneLine, local_addr=("127.0.0.1", 0)
-            )
-            ari.peer_port = line.port
+            line = LINES[TRANSPORT](ari)
+            await line.open()
             stop = asyncio.Event()
             bot = group.create_task(run(setup, stop))
             assert setup.transcript
             scene = Scene(theirs, ari, line, setup.transcript, f"http://127.0.0.1:{setup.web.port}", http)
             await _until_ready(scene, set() if workers is None else {"stt", "llm", "tts"})
             ari.caller(CALLER)
-            await scene.until(lambda: bots_address(ari))
-            speaking = group.create_task(line.run(bots_address(ari)))
+            await scene.until(lambda: ari.media_asked)
+            speaking = group.create_task(line.run())
             try:
                 yield scene
             finally:
@@ -252,7 +183,7 @@ async def talk(
                 stop.set()
                 await asyncio.wait({bot})
                 speaking.cancel()
-                transport.close()
+                line.close()
 
 
 def _setup(
@@ -265,7 +196,13 @@ def _setup(
 ) -> Setup:
     return Setup(
         ari=ari.settings(),
-        media=MediaSettings(port_start=28_000, port_end=28_998, port_quarantine_s=0.2),
+        media=MediaSettings(
+            transport=TRANSPORT,
+            port_start=28_000,
+            port_end=28_998,
+            port_quarantine_s=0.2,
+            audiosocket_port=free_ports(1, SOCK_STREAM)[0],
+        ),
         calls=calls or CallSettings(drain_s=0),
         web=WebSettings(port=free_ports(1, SOCK_STREAM)[0]),
         workers=WorkersSettings(
@@ -290,13 +227,3 @@ async def _until_ready(scene: Scene, without: set[str]) -> None:
             pass
         await asyncio.sleep(0.05)
     raise AssertionError("the call process does not become ready")
-
-
-def bots_address(ari: FakeAri) -> tuple[str, int]:
-    """Where Asterisk was told to send the sound; falsy while it was not."""
-    for channel in ari.channels.values():
-        kind, _, address = channel.name.partition("/")
-        if kind == "UnicastRTP":
-            host, _, port = address.rpartition(":")
-            return host, int(port)
-    return ()  # type: ignore[return-value]

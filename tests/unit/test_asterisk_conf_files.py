@@ -55,5 +55,30 @@ def test_every_line_of_the_dialplan_is_taken() -> None:
         assert line.count("[") == line.count("]"), line
 
 
+def test_no_example_in_the_documentation_dials_what_a_caller_sent() -> None:
+    """S3: comments of the files and snippets of the pages are copied as they are."""
+    root = CONF_DIR.parent
+    pages = [*root.glob("*.md"), *(root / "docs").rglob("*.md"), *root.glob("*.yaml"), *CONF_FILES]
+    steps = [
+        (page.name, line.strip(" ;`"))
+        for page in pages
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if re.match(r"[ ;`>*-]*(exten|same)\s*=", line)
+    ]
+    assert len(steps) > 40, "the dialplan alone has so many"
+    for page, line in steps:
+        assert not re.search(r"\b(System|TrySystem|SHELL|EVAL|ExecIf\([^)]*Dial)\(", line), (page, line)
+        # a target is written out; only what Asterisk itself has set may stand in it
+        for target in re.findall(r"\b(?:Dial|Originate|Transfer|Page|Queue)\(([^)]*)\)", line):
+            assert "${" not in target, (page, line)
+        # a pattern takes numbers that nobody has written down
+        if re.search(r"=>?\s*_", line):
+            assert line.endswith(",1,Goto(voicebot-not-in-service,s,1)"), (page, line)
+    examples = (CONF_DIR / "pjsip.conf").read_text().replace("\n;", "\n")
+    for section in re.split(r"\n(?=\[)", examples):
+        if "type = endpoint" in section:
+            assert "allow_transfer = no" in section, f"a caller's phone could dial on: {section}"
+
+
 def live_lines(path: Path) -> list[str]:
     return [line.strip() for line in path.read_text().splitlines() if line.strip() and line[0] != ";"]

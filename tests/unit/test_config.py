@@ -48,7 +48,7 @@ class TestExample:
     def test_every_key_is_explained(self) -> None:
         lines = EXAMPLE.read_text().splitlines()
         shared = {"port", "host", "rtp_end", "port_end", "default", "bot"}  # explained some lines above
-        spoken = set(Config().profiles["default"].prompt.splitlines())
+        spoken = set(Config().profiles["default"].instructions.splitlines())
         for number, line in enumerate(lines):
             key, colon, _ = line.strip().partition(":")
             if line.strip() in spoken or not colon or not key.isidentifier():

@@ -68,13 +68,34 @@ def test_a_question_the_caller_cut_short_is_still_asked() -> None:
     assert expecting(talk, Profile(prompt="x")) == DIGITS
 
 
-def test_questions_are_read_in_english_only() -> None:
-    assert expecting(history("Is it so?"), Profile(prompt="x", language="de")) is None
+def test_questions_are_read_in_the_profile_s_language() -> None:
+    assert expecting(history("Is it so?"), Profile(prompt="x", language="it")) is None
     assert expecting(history("Is it so?"), Profile(prompt="x", language="en-GB")) == YES_NO
+    assert expecting(history("Ist das so?"), Profile(prompt="x", language="de-AT")) == YES_NO
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "expected"),
+    [
+        ("de", "Gut. Bitte nennen Sie mir Ihre Kundennummer.", DIGITS),
+        ("de", "Bitte nennen Sie mir Ihre achtstellige Kundennummer.", Expected("digits", 8)),
+        ("de", "Wie sind die letzten vier Ziffern Ihrer Karte?", Expected("digits", 4)),
+        ("de", "Ihre Kundennummer steht auf der Rechnung.", None),
+        ("fr", "Merci. Veuillez épeler votre nom.", SPELLING),
+        ("fr", "Donnez-moi les quatre derniers chiffres.", Expected("digits", 4)),
+        ("fr", "Donnez-moi les 4 chiffres de votre code.", Expected("digits", 4)),
+        ("es", "Dígame su número de teléfono.", DIGITS),
+        ("es", "Por favor, indíqueme los cuatro últimos dígitos.", Expected("digits", 4)),
+        ("es", "Por favor, marque los cuatro dígitos de su tarjeta.", Expected("digits", 4)),
+    ],
+)
+def test_what_is_asked_for_in_other_languages(language: str, said: str, expected: Expected | None) -> None:
+    assert asked_for(said, language) == expected
 
 
 def test_what_the_model_is_told_of_keys() -> None:
     assert keyed_text("5550123", DIGITS, None) == "5550123"
     assert keyed_text("1", YES_NO, "en-US") == "I pressed 1 on my phone."
     assert keyed_text("12", None, None) == "I pressed 1 2 on my phone."
-    assert keyed_text("12", None, "de") == "12"
+    assert keyed_text("12", None, "de") == "Ich habe 1 2 auf meinem Telefon gedrückt."
+    assert keyed_text("12", None, "it") == "12"

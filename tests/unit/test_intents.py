@@ -40,3 +40,38 @@ def test_a_farewell(text: str) -> None:
 )
 def test_not_a_farewell(text: str) -> None:
     assert not is_farewell(text)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("de", "Vielen Dank, auf Wiederhören."),
+        ("de", "Tschüss!"),
+        ("de-AT", "Danke, das war's, schönen Tag noch."),
+        ("german", "Okay, bis dann."),
+        ("fr", "Merci beaucoup, au revoir."),
+        ("fr", "Non, c'est tout, bonne journée."),
+        ("es", "Muchas gracias, adiós."),
+        ("es", "Vale, hasta luego."),
+        ("it", "Okay, bye."),
+    ],
+)
+def test_a_farewell_in_another_language(language: str, text: str) -> None:
+    assert is_farewell(text, language)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("de", "Vielen Dank."),
+        ("de", "Wann sagt man auf Wiedersehen?"),
+        ("de", "Guten Tag."),
+        ("fr", "Je vous remercie."),
+        ("fr", "Je voudrais revoir la facture."),
+        ("es", "Hasta mañana no puedo ir a la tienda."),
+        ("es", "Buenos días."),
+        ("it", "Grazie."),
+    ],
+)
+def test_no_farewell_in_another_language(language: str, text: str) -> None:
+    assert not is_farewell(text, language)

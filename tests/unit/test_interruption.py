@@ -70,10 +70,31 @@ def test_yes_answers_any_question_and_okay_only_one_that_it_can_answer() -> None
 
 
 def test_any_question_in_another_language_may_be_one_that_okay_answers() -> None:
-    asking = heard(("Möchten Sie das?", 1.4, 1.5))
-    assert is_meant("Okay.", asking, language="de")
-    assert not is_meant("Okay.", TELLING, language="de")
-    assert not is_meant("Hm.", asking, language="de")
+    asking = heard(("Vuole prenotare?", 1.4, 1.5))
+    assert is_meant("Okay.", asking, language="it")
+    assert not is_meant("Okay.", TELLING, language="it")
+    assert not is_meant("Hm.", asking, language="it")
+
+
+@pytest.mark.parametrize(
+    ("language", "listening", "wanting", "question", "yes", "which"),
+    [
+        ("de", ["Ja.", "Genau.", "Ach so.", "Mhm.", "In Ordnung."], ["Nein.", "Halt!", "Moment mal.", "Wie bitte?"],
+         "Möchten Sie das?", "Gerne.", "Wie ist Ihr Name?"),
+        ("fr", ["Oui.", "D'accord.", "Ah bon.", "Hm hm.", "Je vois."], ["Non.", "Attendez !", "Excusez-moi.", "Quoi ?"],
+         "Voulez-vous cela ?", "Bien sûr.", "Quel est votre nom ?"),
+        ("es", ["Sí.", "Vale.", "Ya veo.", "Ajá.", "De acuerdo."], ["No.", "¡Espere!", "Un momento.", "¿Cómo?"],
+         "¿Lo quiere usted?", "Claro.", "¿Cuál es su nombre?"),
+    ],
+)  # fmt: skip
+def test_other_languages_have_words_of_their_own(
+    language: str, listening: list[str], wanting: list[str], question: str, yes: str, which: str
+) -> None:
+    assert not [text for text in listening if is_meant(text, TELLING, language=language)]
+    assert [text for text in wanting if is_meant(text, TELLING, -0.8, language)] == wanting
+    assert is_meant(yes, heard((question, 1.4, 1.5)), language=language)
+    assert is_meant("Okay.", heard((question, 1.4, 1.5)), language=language)
+    assert not is_meant("Okay.", heard((which, 1.4, 1.5)), language=language)
 
 
 def test_before_the_question_is_clear_okay_is_listening_and_yes_an_answer() -> None:

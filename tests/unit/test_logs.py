@@ -59,3 +59,36 @@ def test_one_of_several_processes_says_which_it_is(capsys: pytest.CaptureFixture
     text, line = capsys.readouterr().err.splitlines()
     assert " voicebot-2 INFO " in text
     assert json.loads(line)["process"] == "voicebot-2"
+
+
+def fail_with(text: str) -> None:
+    try:
+        {"known": 1}[text]
+    except KeyError as error:
+        raise ValueError(f"no {text!r} among 5551234") from error
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_traceback_shows_values_at_debug_only(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """P12: what Python quotes may be a caller's words."""
+    shown = {}
+    for level in ("info", "debug"):
+        logs.configure(LogSettings.model_validate({"format": form, "level": level}))
+        for words in ("my mother's maiden name", 'an "odd" one'):
+            try:
+                fail_with(words)
+            except ValueError:
+                logging.getLogger("stasis_app.call").exception("failed")
+        shown[level] = capsys.readouterr().err
+    for secret in ("mother", "odd", "5551234"):
+        assert secret not in shown["info"]
+        assert secret in shown["debug"]
+    for told in ("KeyError", "ValueError", "in fail_with", "test_logs.py"):
+        assert told in shown["info"]
+
+
+def test_no_message_makes_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure(LogSettings())
+    logging.getLogger("stasis_app.call").warning("said %s", "x\r\n2026-01-01 call 1 ended\x1b[2J\u2028y\x85z")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("said x  2026-01-01 call 1 ended [2J y z")

@@ -6,20 +6,20 @@ from stasis_app.ari.events import Bridge, Channel
 from stasis_app.ari.names import LegNames
 from stasis_app.reconcile import Action, Adopt, CallerGone, DeleteBridge, DeleteChannel, HandBack, plan
 
-NAMES = LegNames("bot")
+NAMES = LegNames("bot", "now")
 
 
 def caller(channel_id: str, app: str = "voicebot") -> Channel:
     return Channel(channel_id, "PJSIP/x", "Up", app_name="Stasis", app_data=f"{app},1234")
 
 
-def media(call_id: str, instance: str = "bot") -> Channel:
-    name = LegNames(instance).media_channel_id(call_id)
+def media(call_id: str, instance: str = "bot", run: str = "now") -> Channel:
+    name = LegNames(instance, run).media_channel_id(call_id)
     return Channel(name, "UnicastRTP/x", "Up", app_name="Stasis", app_data="voicebot")
 
 
-def bridge(call_id: str, *channel_ids: str, instance: str = "bot") -> Bridge:
-    return Bridge(LegNames(instance).bridge_id(call_id), channel_ids)
+def bridge(call_id: str, *channel_ids: str, instance: str = "bot", run: str = "now") -> Bridge:
+    return Bridge(LegNames(instance, run).bridge_id(call_id), channel_ids)
 
 
 RINGING = Channel("1.5", "PJSIP/x", "Ring", app_name="Stasis", app_data="voicebot,profile=workshop")
@@ -46,7 +46,7 @@ DIALPLAN = Channel("1.9", "PJSIP/y", "Up", app_name="Playback", app_data="hello"
             [bridge("c1")],
             set(),
             set(),
-            [DeleteChannel("vb-bot-c1-media"), DeleteBridge("vb-bot-c1")],
+            [DeleteChannel("vb-bot-now.c1-media"), DeleteBridge("vb-bot-now.c1")],
             id="ours but unknown",
         ),
         pytest.param(
@@ -54,8 +54,32 @@ DIALPLAN = Channel("1.9", "PJSIP/y", "Up", app_name="Playback", app_data="hello"
             [bridge("c1", "1.1")],
             set(),
             set(),
-            [DeleteChannel("vb-bot-c1-media"), DeleteBridge("vb-bot-c1"), HandBack("1.1")],
+            [DeleteChannel("vb-bot-now.c1-media"), DeleteBridge("vb-bot-now.c1"), HandBack("1.1")],
             id="the bot was killed",
+        ),
+        pytest.param(
+            [caller("1.1"), media("c1", run="dead")],
+            [bridge("c1", "1.1", run="dead")],
+            set(),
+            {"c1"},
+            [DeleteChannel("vb-bot-dead.c1-media"), DeleteBridge("vb-bot-dead.c1"), HandBack("1.1")],
+            id="the run before this one was killed",
+        ),
+        pytest.param(
+            [caller("1.1"), media("c1", run="")],
+            [bridge("c1", "1.1", run="")],
+            set(),
+            {"c1"},
+            [DeleteChannel("vb-bot-c1-media"), DeleteBridge("vb-bot-c1"), HandBack("1.1")],
+            id="one without a run in its names was killed",
+        ),
+        pytest.param(
+            [caller("1.1"), caller("1.2"), media("c1", run="lives")],
+            [bridge("c1", "1.1", run="lives")],
+            set(),
+            set(),
+            [HandBack("1.2")],
+            id="a run that was replaced finishes its call",
         ),
         pytest.param([RINGING], [], set(), set(), [Adopt(RINGING)], id="StasisStart lost in the gap"),
         pytest.param(
@@ -63,7 +87,7 @@ DIALPLAN = Channel("1.9", "PJSIP/y", "Up", app_name="Playback", app_data="hello"
             [bridge("c1", RINGING.id)],
             set(),
             set(),
-            [DeleteChannel("vb-bot-c1-media"), DeleteBridge("vb-bot-c1"), Adopt(RINGING)],
+            [DeleteChannel("vb-bot-now.c1-media"), DeleteBridge("vb-bot-now.c1"), Adopt(RINGING)],
             id="the bot was killed before it answered",
         ),
         pytest.param([caller("1.1")], [], set(), set(), [HandBack("1.1")], id="answered and left alone"),
@@ -95,4 +119,5 @@ DIALPLAN = Channel("1.9", "PJSIP/y", "Up", app_name="Playback", app_data="hello"
 def test_plan(
     channels: list[Channel], bridges: list[Bridge], callers: set[str], legs: set[str], actions: list[Action]
 ) -> None:
-    assert plan(channels, bridges, app="voicebot", names=NAMES, callers=callers, legs=legs) == actions
+    given = {"callers": callers, "legs": legs, "alive": {"lives"}}
+    assert plan(channels, bridges, app="voicebot", names=NAMES, **given) == actions

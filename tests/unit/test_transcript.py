@@ -1,13 +1,16 @@
 """The file with what was said: its owner's alone, and whole lines on a disk that is full (fault A14, S4)."""
 
+import asyncio
 import json
+import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from stasis_app.conversation import Saying
 from stasis_app.metrics import TurnTimes
-from stasis_app.transcript import Transcript
+from stasis_app.transcript import MAX_WAITING, Transcript
 from stasis_app.turn import Turn
 from tests.support.full_disk import files_no_longer_than
 
@@ -21,7 +24,7 @@ def write_three(transcript: Transcript) -> None:
         transcript.write("c1", a_turn(number), "Good day to you. " * 8, cut=False)
 
 
-def test_nobody_else_can_read_it(tmp_path: Path) -> None:
+async def test_nobody_else_can_read_it(tmp_path: Path) -> None:
     path = tmp_path / "said.jsonl"
     with Transcript(path) as transcript:
         write_three(transcript)
@@ -30,11 +33,11 @@ def test_nobody_else_can_read_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 250, 251, 399])
-def test_a_full_disk_ends_it_after_a_whole_line(
+async def test_a_full_disk_ends_it_after_a_whole_line(
     tmp_path: Path, limit: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "said.jsonl"
-    with Transcript(path) as transcript, files_no_longer_than(limit):
+    with files_no_longer_than(limit), Transcript(path) as transcript:
         write_three(transcript)
     lines = path.read_text().splitlines()
     assert [json.loads(line)["turn"] for line in lines] == list(range(len(lines)))
@@ -44,7 +47,47 @@ def test_a_full_disk_ends_it_after_a_whole_line(
     assert "Good day" not in caplog.text
 
 
-def test_a_device_that_takes_nothing_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_device_that_takes_nothing_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     with Transcript(Path("/dev/full")) as transcript:
         write_three(transcript)
     assert caplog.messages == ["the transcript /dev/full ends here: No space left on device"]
+
+
+async def test_a_slow_disk_delays_nobody_and_what_it_cannot_take_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The disk stands still, then works again: the lines that found room are there, whole and in order."""
+    works = threading.Event()
+    size_of = os.fstat
+
+    def slow(descriptor: int) -> os.stat_result:
+        works.wait()
+        return size_of(descriptor)
+
+    monkeypatch.setattr(os, "fstat", slow)
+    path, lost = tmp_path / "said.jsonl", []
+    with Transcript(path, lambda: lost.append(1)) as transcript:
+        for number in range(MAX_WAITING + 3):
+            transcript.write("c1", a_turn(number), "Good day.", cut=False)
+        assert len(lost) == 3
+        assert path.read_text() == ""
+        works.set()
+        while len(path.read_text().splitlines()) < MAX_WAITING:  # noqa: ASYNC110 - written by a thread
+            await asyncio.sleep(0.01)
+        # what the thread has done comes to the loop, and from there to whoever counts what waits
+        for _ in range(5):
+            await asyncio.sleep(0)
+        transcript.write("c1", a_turn(999), "Good day.", cut=False)
+    turns = [json.loads(line)["turn"] for line in path.read_text().splitlines()]
+    assert turns == [*range(MAX_WAITING), 999]
+    assert len(lost) == 3
+    assert caplog.messages == [f"the transcript {path} has holes: the disk does not keep up"]
+
+
+async def test_every_line_behind_a_full_disk_counts_as_lost() -> None:
+    lost: list[int] = []
+    with Transcript(Path("/dev/full"), lambda: lost.append(1)) as transcript:
+        write_three(transcript)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert len(lost) == 3

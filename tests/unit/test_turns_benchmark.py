@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks import turns_pipecat
 from benchmarks.turns_corpus import Clip, CorpusError, read_corpus
 from benchmarks.turns_replay import Cache, Reading, over, turn
 from benchmarks.turns_score import Decided, Interrupted, figures, is_read, words_lost
@@ -110,6 +111,28 @@ def test_nothing_measured_is_no_figure() -> None:
 def test_words_that_were_not_understood_are_lost_and_numbers_are_not_compared() -> None:
     said = [clip(text="I need two lamps, please."), clip(name="b", text="Stop.")]
     assert words_lost({"a": "I need 2 lamps", "b": "Stop!"}, said) == 20.0
+
+
+def test_words_of_which_no_turn_was_made_are_lost() -> None:
+    said = [clip(text="I need two lamps, please."), clip(name="b", text="Stop."), clip("noise", name="c")]
+    assert words_lost({"a": "I need two lamps, please.", "b": ""}, said) == 20.0
+    assert words_lost({}, said) == "-"
+
+
+def test_a_turn_of_the_peer_holds_what_its_recogniser_was_given() -> None:
+    one = clip()
+    events = {
+        "a": [
+            {"what": "started", "ms": 400},
+            {"what": "stopped", "ms": 900},
+            {"what": "started", "ms": 1300},
+            {"what": "stopped", "ms": 1700},
+            {"what": "started", "ms": 1900},
+        ]
+    }
+    first, second = turns_pipecat.turns(one, events)
+    assert first == one.samples[: 900 * 8].astype("<i2").tobytes()
+    assert second == one.samples[900 * 8 : 1700 * 8].astype("<i2").tobytes()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ def test_its_libraries_use_its_share_of_the_cores() -> None:
 def test_what_the_talks_of_all_profiles_begin_with_is_read_ahead() -> None:
     profile = Config().profiles["default"]
     (talk,) = warmed(Config()).warm_talks
-    assert (talk[0].role, talk[0].content) == ("system", profile.prompt)
+    assert (talk[0].role, talk[0].content) == ("system", profile.instructions)
     assert (talk[-1].role, talk[-1].content) == ("assistant", profile.greeting)
     own = parse("workers: {llm: {warm_talks: [[{role: system, content: a}]]}}", "x", {})
     assert [[message.content for message in talk] for talk in warmed(own).warm_talks] == [["a"]]

@@ -3,9 +3,10 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -18,6 +19,7 @@ from stasis_app.ari.link import AriLink
 from stasis_app.ari.stream import Connected, Down, LinkState, Lost, Replaced
 from tests.support.fake_ari import Act, FakeAri, FakeChannel, answers, until
 
+RunVirtual = Callable[[Coroutine[Any, Any, Any]], Any]
 FAST = Waits(first_s=0.01, starting_s=0.02, most_s=0.05)
 
 
@@ -28,16 +30,22 @@ class Rig:
     running: asyncio.Task[None]
     calls: list[StasisStart]
     states: list[LinkState]
+    handed_back: list[str]
 
 
 @asynccontextmanager
-async def rig(fake: FakeAri, waits: Waits = FAST, **changes: object) -> AsyncIterator[Rig]:
+async def rig(fake: FakeAri, waits: Waits = FAST, run: str = "", **changes: object) -> AsyncIterator[Rig]:
     calls: list[StasisStart] = []
     states: list[LinkState] = []
-    async with AriLink(fake.settings(**changes), "bot", calls.append, states.append, waits) as link:
+    handed_back: list[str] = []
+    async with AriLink(
+        *(fake.settings(**changes), "bot", calls.append, states.append, waits),
+        run=run,
+        on_handed_back=handed_back.append,
+    ) as link:
         running = asyncio.create_task(link.run())
         try:
-            yield Rig(fake, link, running, calls, states)
+            yield Rig(fake, link, running, calls, states, handed_back)
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
@@ -231,7 +239,8 @@ async def test_a_second_link_on_the_app_replaces_the_first() -> None:
         assert first.calls == []
 
 
-async def test_leftovers_of_a_killed_bot_are_cleared_and_its_callers_handed_back() -> None:
+@pytest.mark.parametrize("run", ["", "now"])
+async def test_leftovers_of_a_killed_bot_are_cleared_and_its_callers_handed_back(run: str) -> None:
     async with FakeAri() as fake:
         fake.channels = {
             "1.1": FakeChannel("1.1", "PJSIP/a", app_data="voicebot,1234", state="Up"),
@@ -239,14 +248,53 @@ async def test_leftovers_of_a_killed_bot_are_cleared_and_its_callers_handed_back
             "vb-bot2-c-media": FakeChannel("vb-bot2-c-media", "UnicastRTP/y"),
         }
         fake.bridges = {"vb-bot-old": {"1.1", "vb-bot-old-media"}, "vb-bot2-c": {"vb-bot2-c-media"}}
-        async with rig(fake) as world:
+        async with rig(fake, run=run) as world:
             await until(lambda: set(fake.channels) == {"vb-bot2-c-media"})
             await until(lambda: set(fake.bridges) == {"vb-bot2-c"})
             assert world.calls == []
+            await until(lambda: world.handed_back == ["stopped"])
         assert fake.steps.count("continue") == 1
         assert fake.steps.index("variable") < fake.steps.index("continue")
         assert fake.variables == {"1.1": {"VOICEBOT_REASON": "stopped"}}
         assert "1.1" not in fake.causes, "handed back, not hung up"
+
+
+def test_the_calls_of_a_replaced_run_are_its_own_until_it_dies(virtual_time: RunVirtual) -> None:
+    """A7: the newcomer touches nothing while the first counts up its variable, and all once that stands still."""
+
+    async def main() -> None:
+        async with FakeAri() as fake, rig(fake, run="first") as first:
+            await fake.connected()
+            fake.channels = {
+                "1.1": FakeChannel("1.1", "PJSIP/a", state="Up"),
+                "vb-bot-first.c-media": FakeChannel("vb-bot-first.c-media", "UnicastRTP/x"),
+            }
+            fake.bridges = {"vb-bot-first.c": {"1.1", "vb-bot-first.c-media"}}
+            with first.link.hub.leg("c"):
+                async with rig(fake, run="newcomer") as newcomer:
+                    with pytest.raises(AppReplaced):
+                        await first.running
+                    living = asyncio.create_task(first.link.show_life())
+                    await asyncio.sleep(60)
+                    assert set(fake.channels) == {"1.1", "vb-bot-first.c-media"}
+                    # a call that nobody serves is no matter of the first's
+                    fake.channels["1.2"] = FakeChannel("1.2", "PJSIP/b", state="Up")
+                    newcomer.link.hub.doubt()
+                    await asyncio.sleep(8)
+                    assert newcomer.handed_back == ["stopped"]
+                    assert set(fake.bridges) == {"vb-bot-first.c"}
+                    # killed: its last word stays
+                    beat = fake.globals["VOICEBOT_RUN_first"]
+                    living.cancel()
+                    await asyncio.wait({living})
+                    assert fake.globals["VOICEBOT_RUN_first"] == ""
+                    fake.globals["VOICEBOT_RUN_first"] = beat
+                    await asyncio.sleep(15)
+                    assert fake.channels == {}
+                    assert fake.bridges == {}
+                    assert newcomer.handed_back == ["stopped", "stopped"]
+
+    virtual_time(main())
 
 
 async def test_a_caller_whose_start_was_lost_in_a_gap_is_taken() -> None:

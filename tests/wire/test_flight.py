@@ -1,6 +1,9 @@
 """The flight recorder: a whole talk in virtual time, its files, and the same talk replayed."""
 
+import asyncio
 import json
+import os
+import time
 import wave
 from collections.abc import Callable, Coroutine
 from dataclasses import fields
@@ -13,6 +16,8 @@ import pytest
 from media_bridge.events import Utterance
 from stasis_app import flight
 from stasis_app.conversation import Event, State, step
+from stasis_app.flight_recorder import LOOK_S, FlightRecorder
+from stasis_app.retention import Retention
 from stasis_app.settings import CallSettings, Profile
 from tests.support.talk import talk
 from voicebot.cli import main
@@ -116,3 +121,36 @@ def test_a_folder_that_cannot_be_had_costs_the_flight_only(
         record.getMessage() for record in caplog.records if "flights cannot be written" in record.getMessage()
     ]
     assert len(told) == 1
+
+
+def test_what_was_kept_long_enough_goes_and_foreign_files_stay(
+    virtual_time: RunVirtual, tmp_path: Path
+) -> None:
+    """S4: by age, at the start of the process already; only what we have named ourselves."""
+    month_ago = time.time() - 31 * 86_400
+    for name in ("00000001.flight", "00000001.wav", "00000002.wav", "keep-this.flight", "notes.txt"):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (month_ago, month_ago))
+    (tmp_path / "00000003.flight").touch()
+    virtual_time(a_talk(tmp_path))
+    left = {path.name for path in tmp_path.iterdir()}
+    assert {"keep-this.flight", "notes.txt", "00000003.flight"} <= left
+    assert not {"00000001.flight", "00000001.wav", "00000002.wav"} & left
+    assert len(left) == 5, "and the two files of this call"
+
+
+def test_old_flights_go_without_a_call_too(virtual_time: RunVirtual, tmp_path: Path) -> None:
+    async def main() -> None:
+        flights = FlightRecorder(tmp_path, Retention(max_calls=1, max_age_s=float("inf"), max_bytes=10**9))
+        with flights:
+            watch = asyncio.ensure_future(flights.forget_old())
+            await asyncio.sleep(1)
+            for number in range(3):
+                (tmp_path / f"0000000{number}.flight").touch()
+                os.utime(tmp_path / f"0000000{number}.flight", (number, number))
+            await asyncio.sleep(LOOK_S)
+            watch.cancel()
+            await asyncio.wait((watch,))
+
+    virtual_time(main())
+    assert [path.name for path in tmp_path.iterdir()] == ["00000002.flight"]

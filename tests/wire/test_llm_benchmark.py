@@ -34,7 +34,7 @@ def test_first_token_and_first_words_are_those_of_the_stream(virtual_time: RunVi
         assert float(found["ttft_p50_ms_fake_2"]) == pytest.approx(200, abs=20)
         # the fifth token shows that the sentence is over
         assert float(found["words_p50_ms_fake_2"]) == pytest.approx(600, abs=60)
-        assert worker.requests[0]["messages"][0]["content"] == PROFILE.prompt
+        assert worker.requests[0]["messages"][0]["content"] == PROFILE.instructions
 
     virtual_time(main())
 

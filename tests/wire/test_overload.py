@@ -10,6 +10,7 @@ import pytest
 from media_bridge.overload import BUSY_FOR, CALM_FOR
 from media_bridge.pacer import PTIME_S
 from media_bridge.session import MediaSession
+from stasis_app.settings import CallSettings
 from tests.support.talk import Scene, talk
 from tests.support.virtual_time import VirtualTimeLoop
 
@@ -71,6 +72,39 @@ def test_new_calls_go_back_to_the_dialplan_until_there_is_room(
     told = [record for record in caplog.records if record.name == "media_bridge.plane"]
     assert [record.levelname for record in told] == ["WARNING", "INFO"]
     assert "calls.max_calls" in told[0].getMessage()
+
+
+def test_of_calls_that_come_at_once_those_are_taken_that_it_can_serve(
+    virtual_time: RunVirtual, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each takes a fiftieth of the time: from ten that were measured to 37, and none beyond."""
+    hearing = SlowHearing(monkeypatch)
+    hearing.share = 0.02
+
+    async def main() -> None:
+        async with talk(calls=CallSettings(max_calls=100, drain_s=0)) as scene:
+            for number in range(2, 11):
+                scene.ari.caller(f"1700000000.{number}")
+            await asyncio.sleep(3)
+            assert await scene.metric("voicebot_calls") == 10
+            burst = [scene.ari.caller(f"1700000001.{number}") for number in range(40)]
+            await asyncio.sleep(1)
+            assert sum(refused(scene, channel) for channel in burst) == 13
+            assert await ready(scene) == (503, "overloaded: no new calls")
+            await asyncio.sleep(BUSY_FOR + 2)
+            assert await scene.metric("voicebot_calls") == 37
+            assert await scene.metric("voicebot_media_busy_ratio") == pytest.approx(0.74, abs=0.03)
+            assert await scene.metric("voicebot_calls_refused_total", reason="overloaded") == 13
+            # one leaves, one is taken
+            scene.ari.end(burst[0])
+            await asyncio.sleep(1)
+            assert await ready(scene) == (200, "ready")
+            for number in (1, 2):
+                scene.ari.caller(f"1700000002.{number}")
+            await asyncio.sleep(1)
+            assert await scene.metric("voicebot_calls") == 37
+
+    virtual_time(main())
 
 
 def test_a_process_that_was_stopped_for_a_while_is_not_overloaded(virtual_time: RunVirtual) -> None:

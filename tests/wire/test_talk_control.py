@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from stasis_app.ari.errors import AppReplaced
 from stasis_app.settings import CallSettings, Profile
 from tests.support.fake_ari import Act, answers
 from tests.support.fake_workers import FakeToolCall, Reply
@@ -209,3 +210,74 @@ def test_what_is_no_event_is_counted_where_the_admin_looks(virtual_time: RunVirt
             assert await calls(scene) == 1
 
     virtual_time(main())
+
+
+class TestReplaced:
+    def test_its_call_goes_on_and_it_ends_with_the_last(self, virtual_time: RunVirtual) -> None:
+        """A7: no events come any more; that the caller has hung up is asked for."""
+
+        async def main() -> None:
+            patient = CallSettings(drain_s=600)
+            with pytest.RaisesGroup(AppReplaced, flatten_subgroups=True):
+                async with talk(PATIENT, calls=patient) as scene:
+                    await scene.quiet()
+                    scene.ari.send("ApplicationReplaced")
+                    await scene.until(lambda: any(scene.ari.globals.values()))
+                    for moment in range(2):
+                        await scene.ask(QUESTION, f"Nineteen dollars, and {moment} more.")
+                        await scene.until_said(f"and {moment} more")
+                    assert scene.is_up
+                    (beat,) = scene.ari.globals.values()
+                    assert int(beat) > 10
+                    async with scene.http.get(f"{scene.web}/ready") as answer:
+                        assert answer.status == 503
+                    scene.ari.channels.pop(CALLER)
+                    await asyncio.sleep(30)
+            assert list(scene.ari.globals.values()) == [""]
+            assert scene.ari.bridges == {}
+            assert "continue" not in scene.ari.steps
+
+        virtual_time(main())
+
+    def test_who_was_just_being_connected_goes_back_to_the_dialplan(self, virtual_time: RunVirtual) -> None:
+        """The start of its leg is told to the newcomer."""
+
+        async def main() -> None:
+            with pytest.RaisesGroup(AppReplaced, flatten_subgroups=True):
+                async with talk(PATIENT, calls=CallSettings(drain_s=600)) as scene:
+                    await scene.quiet()
+                    scene.ari.media_start_s = None
+                    other = scene.ari.caller("1700000000.2")
+                    await asyncio.sleep(0.5)
+                    scene.ari.send("ApplicationReplaced")
+                    await scene.until(lambda: other not in scene.ari.channels, 1)
+                    assert scene.ari.variables[other] == {"VOICEBOT_REASON": "draining"}
+                    assert await ends(scene, "stopped") == 1
+                    assert scene.is_up
+                    assert len(scene.ari.bridges) == 1
+                    scene.ari.channels.pop(CALLER)
+                    await asyncio.sleep(30)
+
+        virtual_time(main())
+
+
+class TestBurst:
+    def test_it_opens_fewer_connections_than_asterisk_lets_wait(self, virtual_time: RunVirtual) -> None:
+        """D24: what is dropped for want of room in the backlog of 10 comes a second later."""
+
+        async def main() -> None:
+            async with talk(calls=CallSettings(max_calls=41, drain_s=0)) as scene:
+                await scene.quiet()
+                burst = [scene.ari.caller(f"1700000001.{number}") for number in range(80)]
+                await scene.until(lambda: sum(other not in scene.ari.channels for other in burst) == 40, 5)
+                await asyncio.sleep(1)
+                taken = [other for other in burst if other in scene.ari.channels]
+                assert {scene.ari.channels[other].state for other in taken} == {"Up"}
+                assert await calls(scene) == 41
+                for other in taken:
+                    scene.ari.end(other)
+                await asyncio.sleep(2)
+                assert await calls(scene) == 1
+                assert scene.ari.most_connections <= 10
+
+        virtual_time(main())

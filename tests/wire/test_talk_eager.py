@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import pytest
+
 from media_bridge.settings import EndpointSettings
 from media_bridge.turn_end import end_wait_ms
 from media_bridge.turn_end_waits import EndWaits
@@ -24,19 +26,32 @@ PARTS = (
 )
 
 
-async def says_in_parts(scene: Scene, first: str, second: str, whole: str) -> list[float]:
-    """What is understood after each part. Seconds of the clip at which a request to the model was open."""
-    began, opened = scene.now, []
+async def says_in_parts(scene: Scene, first: str, second: str, whole: str) -> dict[str, list[float]]:
+    """What is understood after each part. Seconds of the clip at which a request to each worker was open."""
+    began = scene.now
+    opened: dict[str, list[float]] = {"stt": [], "llm": [], "tts": []}
     speaking = asyncio.create_task(scene.say(IN_PARTS, ""))
     await asyncio.sleep(0.02)
     scene.workers.stt.choose = lambda heard: (
         first if heard.seconds < 2.2 else second if heard.seconds < 3.4 else whole
     )
     while not speaking.done():
-        if scene.workers.llm.running:
-            opened.append(scene.now - began)
-        await asyncio.sleep(0.02)
+        # what is read along while the caller speaks is no work on an answer
+        early = scene.workers.stt.at_work("eager")
+        for name, runs in (
+            ("stt", early),
+            ("llm", scene.workers.llm.running),
+            ("tts", scene.workers.tts.running),
+        ):
+            if runs:
+                opened[name].append(scene.now - began)
+        await asyncio.sleep(0.01)
     return opened
+
+
+# the first pause ends at 2.18 s: the voice detector is certain of the next word 60 to 100 ms later, and 200 ms are for
+# the stopping
+PAUSED, GOES_ON, STOPPED, PAUSES_AGAIN = 1.28, 2.18, 2.18 + 0.1 + 0.2, 2.68
 
 
 def test_an_answer_begun_too_early_is_stopped_at_once_and_never_remembered(virtual_time: RunVirtual) -> None:
@@ -45,14 +60,32 @@ def test_an_answer_begun_too_early_is_stopped_at_once_and_never_remembered(virtu
             await scene.quiet()
             scene.workers.llm.token_delay_s = 0.05
             scene.workers.llm.replies = ["and so on " * 200]  # only what is stopped ever ends
-            opened = await says_in_parts(scene, *PARTS)
-            assert any(1.28 < at < 2.2 for at in opened), "work began in the first pause"
-            # speech again at 2.18 s; it is certain some 60 ms later, and 200 ms are for the stopping
-            assert not [at for at in opened if 2.18 + 0.36 < at < 2.68], "and ended when the caller went on"
+            opened = (await says_in_parts(scene, *PARTS))["llm"]
+            assert any(PAUSED < at < GOES_ON for at in opened), "work began in the first pause"
+            assert not [at for at in opened if STOPPED < at < PAUSES_AGAIN], (
+                "and ended when the caller went on"
+            )
             assert scene.workers.llm.aborted >= 1
             assert [line["saying"] for line in scene.lines()] == ["greeting"], (
                 "nothing was heard or remembered"
             )
+
+    virtual_time(main())
+
+
+@pytest.mark.parametrize("busy", ["stt", "llm", "tts"])
+def test_more_speech_stops_whichever_worker_is_at_it(virtual_time: RunVirtual, busy: str) -> None:
+    """Each of the three is in the middle of its work on the first part when the caller goes on."""
+
+    async def main() -> None:
+        async with talk() as scene:
+            await scene.quiet()
+            workers = scene.workers
+            workers.llm.replies = ["You are down for Thursday."]
+            {"stt": workers.stt, "llm": workers.llm, "tts": workers.tts}[busy].delay_s = 5.0
+            opened = (await says_in_parts(scene, *PARTS))[busy]
+            assert [at for at in opened if PAUSED < at < GOES_ON], "at work in the pause"
+            assert not [at for at in opened if STOPPED < at < PAUSES_AGAIN]
 
     virtual_time(main())
 

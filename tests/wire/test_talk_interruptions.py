@@ -156,7 +156,7 @@ def test_loud_talk_in_the_room_does_not_take_the_turn_by_its_length(
             await scene.until_heard(LONG, for_s=1.0)
             scene.workers.stt.choose = lambda _: words
             for _ in range(2):
-                await scene.line.say(speech(BABBLE))
+                await scene.line.ear.say(speech(BABBLE))
             await scene.quiet(3.0)
             assert scene.heard_s(LONG) == pytest.approx(scene.whole_s(LONG), abs=0.06)
             assert ("answer", LONG, False) in scene.said()
@@ -189,7 +189,7 @@ def test_when_nobody_can_read_it_lasting_speech_takes_the_turn(virtual_time: Run
             await scene.until_heard(LONG, for_s=1.0)
             heard_s = scene.heard_s(LONG)
             scene.workers.stt.fault = Fault.status(500)
-            await scene.line.say(speech(BABBLE))
+            await scene.line.ear.say(speech(BABBLE))
             scene.workers.stt.fault = None
             await scene.quiet(2.0)
             assert scene.heard_s(LONG) < heard_s + 0.6

@@ -15,7 +15,8 @@ from stasis_app.tools.settings import Tools
 from tests.support.fake_ari import answers
 from tests.support.fake_workers import FakeToolCall, Reply
 from tests.support.shop import Shop, shop
-from tests.support.talk import CALLER, PhoneLine, Scene, bots_address, talk
+from tests.support.talk import CALLER, TRANSPORT, Scene, talk
+from tests.support.talk_lines import LINES
 from tests.wire.test_talk_control import ATTACKS
 from tests.wire.test_talk_eager import PARTS, says_in_parts
 
@@ -57,20 +58,20 @@ async def shop_talk(**changes: Any) -> AsyncIterator[tuple[Scene, Shop]]:
 @asynccontextmanager
 async def another_call(scene: Scene) -> AsyncIterator[Scene]:
     """The same caller once more, when the first call is over."""
-    loop = asyncio.get_running_loop()
-    transport, line = await loop.create_datagram_endpoint(PhoneLine, local_addr=("127.0.0.1", 0))
-    scene.ari.peer_port = line.port
-    await scene.until(lambda: not bots_address(scene.ari))
+    await scene.until(lambda: not scene.ari.channels)
+    scene.ari.media_asked.clear()
+    line = LINES[TRANSPORT](scene.ari)
+    await line.open()
     scene.ari.caller(CALLER)
-    await scene.until(lambda: bots_address(scene.ari))
-    speaking = asyncio.create_task(line.run(bots_address(scene.ari)))
+    await scene.until(lambda: scene.ari.media_asked)
+    speaking = asyncio.create_task(line.run())
     try:
         yield replace(scene, line=line)
     finally:
         scene.hang_up()
         speaking.cancel()
         await asyncio.wait({speaking})
-        transport.close()
+        line.close()
 
 
 def results(scene: Scene) -> list[Mapping[str, Any]]:

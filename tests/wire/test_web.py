@@ -1,8 +1,11 @@
 """The web port: who may read what."""
 
-from collections.abc import AsyncIterator
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from socket import SOCK_STREAM
+from typing import Any
 
 import aiohttp
 import pytest
@@ -10,8 +13,10 @@ from prometheus_client import CollectorRegistry, Counter
 from pydantic import SecretStr
 
 from stasis_app.settings import WebSettings
-from stasis_app.web import Readiness, web_server
+from stasis_app.web import LIFE_S, MOST_CONNECTIONS, Readiness, web_server
 from tests.support.rig import HOST, free_ports
+
+RunVirtual = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
 @asynccontextmanager
@@ -47,3 +52,36 @@ async def test_metrics_are_for_who_has_the_token(token: str | None, said: str | 
             async with http.get(f"{url}/{path}") as answer:
                 assert answer.status == 200
                 assert "s3cret" not in await answer.text()
+
+
+async def test_who_holds_all_connections_open_keeps_nobody_out() -> None:
+    """And takes no descriptor from the calls for long."""
+    async with serving(None) as (url, http):
+        port = int(url.rpartition(":")[2])
+        held = [await asyncio.open_connection(HOST, port) for _ in range(MOST_CONNECTIONS + 5)]
+        for _, writer in held[::2]:
+            writer.write(b"GET /ready HTTP/1.1\r\nX-Slow: ")
+        for path in ("live", "ready", "metrics"):
+            async with http.get(f"{url}/{path}") as answer:
+                assert answer.status == 200
+        # the oldest made room for the newest
+        for reader, _ in held[:5]:
+            with pytest.raises(ConnectionError):
+                assert await reader.read() == b""
+                raise ConnectionResetError
+        for _, writer in held:
+            writer.close()
+
+
+def test_a_connection_has_its_time(virtual_time: RunVirtual) -> None:
+    async def main() -> None:
+        async with serving(None) as (url, _):
+            reader, writer = await asyncio.open_connection(HOST, int(url.rpartition(":")[2]))
+            began = asyncio.get_running_loop().time()
+            writer.write(b"GET /ready HTTP/1.1\r\nX-Slow: ")
+            with contextlib.suppress(ConnectionError):
+                assert await reader.read() == b""
+            assert asyncio.get_running_loop().time() - began == pytest.approx(LIFE_S, abs=0.5)
+            writer.close()
+
+    virtual_time(main())

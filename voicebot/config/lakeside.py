@@ -10,6 +10,9 @@ The monthly service plan costs nineteen dollars. A standard tune-up costs sixty-
 Cards are accepted, also over the phone. No cheques.
 Repairs usually take two days. Renting a bike costs twenty-five dollars a day.
 A caller who wants a person is connected to a colleague.
+"""
+
+_PRIVATE = """\
 Answer in one or two short spoken sentences. Use only these facts.
 Anything else you do not know: say so, and say what you can help with.
 """
@@ -46,6 +49,7 @@ _EXAMPLES = (
 
 LAKESIDE_BIKES = Profile(
     prompt=_PROMPT,
+    private=_PRIVATE,
     examples=tuple(Example(caller=caller, bot=bot) for caller, bot in _EXAMPLES),
     greeting="Lakeside Bikes, good day. How can I help you?",
 )

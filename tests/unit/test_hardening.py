@@ -1,0 +1,118 @@
+"""What deploy/ gives the programs no right to (S9): systemd's units, Kubernetes' pods, the images."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+
+EACH_UNIT = {
+    "User": "voicebot",
+    "NoNewPrivileges": "yes",
+    "CapabilityBoundingSet": "",
+    "ProtectSystem": "strict",
+    "ProtectHome": "yes",
+    "PrivateTmp": "yes",
+    "RestrictSUIDSGID": "yes",
+    "UMask": "0077",
+}
+MOST_EXPOSED = {"voicebot@.service": 20}
+"""In tenths of systemd's own rating, 0 to 100. A worker may need a card, so it keeps devices and system calls."""
+
+
+def service(unit: Path) -> dict[str, str]:
+    text = unit.read_text().partition("[Service]\n")[2].partition("\n[")[0]
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line and line[0] != "#")
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_a_unit_has_no_rights_it_does_not_need(unit: Path) -> None:
+    keys = service(unit)
+    assert {name: keys.get(name) for name in EACH_UNIT} == EACH_UNIT
+    # secrets come in a file of root's, never on the command line, which everybody may read
+    assert keys["EnvironmentFile"] == "-/etc/voicebot/secrets"
+    assert not re.search(r"password|token|api_key", keys["ExecStart"], re.IGNORECASE)
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_what_a_program_writes_is_in_the_folders_it_has(unit: Path) -> None:
+    """The file system is read-only but for these."""
+    keys = service(unit)
+    assert f"VOICEBOT_CACHE=/var/cache/{keys['CacheDirectory']}" == keys["Environment"]
+    if "run" in keys["ExecStart"].split():
+        # calls.flight_recorder may be relative; others may not look into it
+        assert keys["WorkingDirectory"] == f"/var/lib/{keys['StateDirectory']}"
+        assert keys["StateDirectoryMode"] == "0700"
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="this machine has no systemd")
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_systemd_rates_a_unit_as_safe(unit: Path) -> None:
+    said = subprocess.run(
+        ("systemd-analyze", "security", "--offline=true", "--no-pager",
+         f"--threshold={MOST_EXPOSED.get(unit.name, 40)}", str(unit)),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if "offline" in said.stderr:
+        pytest.skip("systemd older than 250 does not rate files")
+    assert said.returncode == 0, said.stdout
+
+
+def pods() -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in sorted((DEPLOY / "kubernetes").glob("*.yaml")):
+        for document in yaml.safe_load_all(path.read_text()):
+            if document["kind"] == "StatefulSet":
+                yield "calls", document["spec"]["template"]["spec"]
+            elif document["kind"] == "RayService":
+                cluster = document["spec"]["rayClusterConfig"]
+                yield "head", cluster["headGroupSpec"]["template"]["spec"]
+                for group in cluster["workerGroupSpecs"]:
+                    yield group["groupName"], group["template"]["spec"]
+
+
+def test_no_pod_runs_as_root_or_can_become_it() -> None:
+    found = dict(pods())
+    assert found.keys() == {"calls", "head", "senses", "brain"}
+    for name, pod in found.items():
+        user = pod["securityContext"]
+        assert (user["runAsNonRoot"], user["runAsUser"] > 0) == (True, True), name
+        assert user["seccompProfile"] == {"type": "RuntimeDefault"}, name
+        assert not {"hostPID", "hostIPC"} & pod.keys(), name
+        # only Ray's head asks Kubernetes for anything
+        assert pod.get("automountServiceAccountToken", True) is (name == "head"), name
+        for container in pod["containers"]:
+            rights = container["securityContext"]
+            assert rights["allowPrivilegeEscalation"] is False, name
+            assert rights["capabilities"] == {"drop": ["ALL"]}, name
+            assert rights.get("readOnlyRootFilesystem", False) is (name == "calls"), name
+            given = {variable["name"]: variable for variable in container.get("env", ())}
+            secret = [key for key in given if re.search(r"PASSWORD|TOKEN|KEY", key)]
+            assert all("secretKeyRef" in given[key]["valueFrom"] for key in secret), name
+
+
+def test_the_call_pod_may_write_where_the_program_does() -> None:
+    (container,) = dict(pods())["calls"]["containers"]
+    writable = {mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
+    assert writable == {"/var/cache/voicebot", "/tmp"}
+    (config,) = (
+        document
+        for path in (DEPLOY / "kubernetes").glob("*.yaml")
+        for document in yaml.safe_load_all(path.read_text())
+        if document["kind"] == "ConfigMap"
+    )
+    assert "cache_dir: /var/cache/voicebot" in config["data"]["voicebot.yaml"]
+
+
+def test_the_image_of_the_call_process_is_not_roots_and_pinned() -> None:
+    text = (DEPLOY / "kubernetes" / "Containerfile").read_text()
+    call = text.partition(" AS call\n")[2].partition("\nFROM ")[0]
+    assert re.search(r"^USER [1-9]\d*$", call, re.MULTILINE)
+    assert "--require-hashes" in call
+    assert not re.search(r"^(ENV|ARG) .*(PASSWORD|TOKEN|KEY)", text, re.MULTILINE)
