@@ -31,12 +31,14 @@ from stasis_app.judging import Judges
 from stasis_app.keys import Keys
 from stasis_app.legs import external_leg
 from stasis_app.media_news import complaint, news
+from stasis_app.onward import put_through, toolbox_of
 from stasis_app.passages import Passages
 from stasis_app.read_ahead import ReadAhead, Reading
 from stasis_app.record import Sound
 from stasis_app.settings import Profile
 from stasis_app.switchboard import Switchboard
 from stasis_app.timers import Timers
+from stasis_app.tools.toolbox import Toolbox
 from stasis_app.turn import Parts
 from stasis_app.turns import Turns
 
@@ -84,6 +86,7 @@ class Call:
         self._cause = "normal"
         self._why_gone = "caller_hung_up"
         self._flight: Flight | None = None
+        self._onward: str | None = None  # where the caller goes when all else is undone
 
     def post(self, event: talk.Event) -> None:
         """Hand the conversation an event, from anywhere on the loop."""
@@ -144,6 +147,7 @@ class Call:
                     caller = group.create_task(self._watch_caller(inbox, session))
                     await self._converse(session, group)
                     caller.cancel()
+            await self._go_onward()
         except LegFailed as error:
             if error.caller_gone:
                 return "caller_hung_up"
@@ -209,11 +213,13 @@ class Call:
     # --- the conversation ---
 
     async def _converse(self, session: MediaSession, group: asyncio.TaskGroup) -> None:
-        parts = self._parts(session)
+        toolbox = toolbox_of(self.call_id, self._start.channel.id, self._profile, self._history, self._board)
+        parts = self._parts(session, toolbox)
         turns = Turns(parts, self._board.transcript, group)
         judges = Judges(parts, self.post, group)
         ahead = ReadAhead(
-            Reading(self.call_id, parts.llm, parts.hearing, self._history, session.so_far), group
+            Reading(self.call_id, parts.llm, parts.hearing, self._history, session.so_far, toolbox.offered),
+            group,
         )
         # a phone that sends nothing while it listens is greeted all the same
         self._timers.post(talk.MediaReady(), GREET_ANYWAY_S)
@@ -248,8 +254,9 @@ class Call:
         ahead.stop()
         judges.stop()
         await turns.stop_all()
+        toolbox.stop()
 
-    def _parts(self, session: MediaSession) -> Parts:
+    def _parts(self, session: MediaSession, toolbox: Toolbox) -> Parts:
         board = self._board
         return Parts(
             call_id=self.call_id,
@@ -262,6 +269,7 @@ class Call:
             phrases=board.phrases,
             metrics=board.metrics,
             end_waits=board.end_waits,
+            tools=toolbox,
             post=self.post,
         )
 
@@ -280,7 +288,10 @@ class Call:
             case talk.Cancel(turn=number):
                 await turns.cancel(number)
             case talk.Remember(turn=number):
-                turns.remember(number)
+                await turns.remember(number)
+            case talk.PutThrough(turn=number, target=target):
+                parts.tools.has_put_through(number)
+                self._onward = target
             case talk.PausePlayout():
                 parts.media.pause()
             case talk.ResumePlayout():
@@ -349,6 +360,13 @@ class Call:
     def _stop_timers(self) -> None:
         self._timers.stop()
         self._keys.stop()
+
+    async def _go_onward(self) -> None:
+        transfer = self._profile.tools.transfer
+        if self._onward is not None and transfer is not None:
+            self._cause = "transferred"
+            target = transfer.targets[self._onward]
+            await put_through(self._board, self._start.channel.id, self._onward, target)
 
     async def _hang_up(self) -> None:
         try:

@@ -88,7 +88,7 @@ def asked_for(answer: str, language: str | None = None) -> Expected | None:
     code = language_code(language) or "en"
     if not is_understood(code):
         return None
-    last = _last_sentence(answer, code)
+    last = last_sentence(answer, code)
     if not last.endswith("?"):
         if not _ASKS[code].match(last):
             return None
@@ -121,7 +121,8 @@ def _digits_in(question: str, code: str) -> int | None:
     return int(found[1]) if found[1] else _COUNT_WORDS[code][found[2].lower()]
 
 
-def _last_sentence(text: str, code: str) -> str:
+def last_sentence(text: str, code: str) -> str:
+    """Empty where there is none. `code`: of its language."""
     chunker = SentenceChunker(first_chars=200, first_max_chars=200, language=code)
     whole = [*chunker.feed(text), *chunker.finish()]
     return whole[-1].strip() if whole else ""

@@ -23,25 +23,26 @@ class Waits:
 async def keep_patience(turn: Turn, parts: Parts) -> None:
     """From the release of an answer on, for as long as it is made. Raises TimeoutError when it is too late.
 
-    A filler is played once for each silence, between two sentences or before the first, and never while the caller
-    speaks. Silence counts from what the caller has really heard, so that a pause of playout is none.
+    A filler is played once for each silence, between two sentences or before the first, and once more when it goes on
+    for a tool or behind one; never while the caller speaks. Silence counts from what the caller has really heard, so
+    that a pause of playout is none.
     """
     clock = asyncio.get_running_loop().time
     await turn.until_released()
     began = silent_since = clock()
-    filled_after: float | None = None
+    filled_after: tuple[float, float] | None = None
     while True:
         now, waits = clock(), _waits(turn, parts.profile)
-        if now - max(began, turn.sound_until) >= waits.limit_s:
+        if now - max(began, turn.sound_until, turn.advanced) >= waits.limit_s:
             raise TimeoutError
         if not all_was_heard(parts.media, turn.number):
             silent_since = now
         elif (
             now - silent_since >= waits.filler_s
-            and filled_after != turn.sound_until
+            and filled_after != (turn.sound_until, turn.advanced)
             and parts.media.so_far() is None
         ):
-            filled_after = turn.sound_until
+            filled_after = turn.sound_until, turn.advanced
             await _play_filler(turn, parts)
         await asyncio.sleep(_LOOK_EVERY_S)
 

@@ -95,6 +95,12 @@ class Ari:
             "POST", f"/channels/{_part(channel_id)}/variable", body={"variable": name, "value": value}
         )
 
+    async def channel_variable(self, channel_id: str, name: str) -> str | None:
+        """The value of a variable of the channel, or of a function like `DIALPLAN_EXISTS(context,extension,1)`."""
+        answer = await self._call("GET", f"/channels/{_part(channel_id)}/variable", {"variable": name})
+        value = answer.get("value") if isinstance(answer, dict) else None
+        return value if isinstance(value, str) else None
+
     async def global_variable(self, name: str) -> str:
         """The value of a global variable of Asterisk's; "" for one that was never set."""
         try:

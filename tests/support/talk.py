@@ -124,7 +124,7 @@ class Scene:
         messages: list[dict[str, Any]] = self.workers.llm.requests[-1]["messages"]
         return messages
 
-    async def metric(self, name: str, **labels: str) -> float:
+    async def metric(self, name: str, /, **labels: str) -> float:
         async with self.http.get(f"{self.web}/metrics") as answer:
             text = await answer.text()
         for line in text.splitlines():

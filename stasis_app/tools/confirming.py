@@ -1,0 +1,93 @@
+"""Whether the caller has said yes to being put through. Decided here, never by the model. Pure."""
+
+from typing import Final
+
+from stasis_app.expecting import asked_for, last_sentence
+from stasis_app.history import CUT_MARK
+from stasis_app.intents import words
+from stasis_app.short_words import language_code
+from stasis_app.tools.settings import Transfer
+
+_YES: Final = {
+    "en": "yes yeah yep yup sure ok okay certainly definitely absolutely",
+    "de": "ja jawohl gerne gern ok okay klar natürlich sicher",
+    "fr": "oui ouais ok okay volontiers certainement",
+    "es": "sí si vale claro ok okay bueno",
+    "it": "sì si certo va ok okay volentieri",
+    "nl": "ja graag ok okay zeker prima",
+    "pt": "sim claro ok okay",
+    "pl": "tak ok okay jasne oczywiście",
+    "sv": "ja jo gärna ok okay visst",
+    "da": "ja gerne ok okay",
+}
+_COMPANY: Final = {
+    "en": "please do that would be great good fine nice lovely perfect right correct exactly of course go ahead thank"
+    " thanks you it's is it's all um uh oh well very much i i'd would like"
+    " sounds if could may let's thing now",
+    "de": "bitte sehr danke das wäre gut schön nett äh ach machen sie",
+    "fr": "s'il vous plaît merci bien sûr je veux euh d'accord",
+    "es": "por favor gracias está bien supuesto eh",
+    "it": "per favore grazie bene eh",
+    "nl": "alstublieft dank u wel dat is goed eh",
+    "pt": "por favor obrigado obrigada está bem",
+    "pl": "proszę dziękuję bardzo dobrze",
+    "sv": "tack det vore bra",
+    "da": "tak det ville være godt",
+}
+_ARTICLES: Final = frozenset({"the", "a", "an", "our"})
+_CONNECTS: Final = frozenset({"connect", "transfer", "through", "forward"})
+
+
+def confirmed(transfer: Transfer, last_answer: str, said: str, language: str | None) -> str | None:
+    """The target that the bot has asked about, to which `said` is a plain yes; None: there is none.
+
+    `last_answer` is what the caller heard last. A question cut short counts once all its words were heard.
+    """
+    if not is_yes(said, language):
+        return None
+    return asked_about(transfer, last_answer.removesuffix(CUT_MARK), language)
+
+
+def asked_about(transfer: Transfer, heard: str, language: str | None) -> str | None:
+    """The one target that the end of `heard` asks about: in the profile's words, or (in English) in the model's own if
+    they name the target and speak of connecting. None: no question, or it may be about several.
+    """
+    spoken = words(heard)
+    exact = [name for name in transfer.targets if _ends_with(spoken, words(transfer.asks(name)))]
+    if exact or _code(language) != "en":
+        return exact[0] if len(exact) == 1 else None
+    last = last_sentence(heard, "en")
+    expected = asked_for(last)
+    yes_no = last.endswith("?") and expected is not None and expected.kind == "yes_no"
+    if not yes_no or _CONNECTS.isdisjoint(words(last)):
+        return None
+    named = [name for name in transfer.targets if _names(words(last), transfer.spoken(name))]
+    return named[0] if len(named) == 1 else None
+
+
+def _ends_with(spoken: list[str], end: list[str]) -> bool:
+    return bool(end) and spoken[-len(end) :] == end
+
+
+def _names(spoken: list[str], target: str) -> bool:
+    named = [word for word in words(target) if word not in _ARTICLES]
+    return bool(named) and any(spoken[at : at + len(named)] == named for at in range(len(spoken)))
+
+
+def is_yes(said: str, language: str | None) -> bool:
+    """A yes and nothing else: "yes, but first ..." is none, and neither is a question."""
+    code = _code(language)
+    yes = set(_YES.get(code, _YES["en"]).split())
+    company = set(_COMPANY.get(code, "").split())
+    spoken = words(said)
+    agreed = not yes.isdisjoint(spoken) or said.lower().strip(" .!,") in (
+        "please do",
+        "of course",
+        "go ahead",
+    )
+    return "?" not in said and agreed and all(word in yes | company for word in spoken)
+
+
+def _code(language: str | None) -> str:
+    """A language that is not given is English."""
+    return language_code(language) or "en"
