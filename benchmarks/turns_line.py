@@ -35,6 +35,8 @@ from stasis_app.metrics import Metrics
 from stasis_app.phrases import PhraseBook
 from stasis_app.settings import Phrases, Profile
 from stasis_app.switchboard import Switchboard
+from stasis_app.tools.hourly import Hourly
+from stasis_app.tools.http import HttpRequests
 from stasis_app.transcript import Transcript
 from stasis_app.turn import Turn
 
@@ -222,6 +224,8 @@ class Line:
                 notes,
                 self.end_waits,
                 FlightRecorder(None),
+                HttpRequests(),
+                Hourly(),
             )
             async with asyncio.TaskGroup() as group:
                 group.create_task(Call(start, call_id, profile, board).run())

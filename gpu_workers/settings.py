@@ -1,8 +1,9 @@
 """What can be set about the models: where each runs and where its weights come from."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
@@ -60,10 +61,22 @@ class SttSettings(WorkerSettings):
 
 
 class TalkMessage(Settings):
-    """One message of a talk that is read ahead."""
+    """One message of a talk that is read ahead. The first one may hold the tools that are offered with it, as JSON."""
 
     role: Literal["system", "user", "assistant"]
     content: str
+    tools: str | None = None
+
+
+def begun(talk: Sequence[TalkMessage]) -> dict[str, Any]:
+    """The beginning of a talk as it is asked for; `tools` only where there are any."""
+    asked: dict[str, Any] = {
+        "messages": [{"role": message.role, "content": message.content} for message in talk]
+    }
+    for message in talk:
+        if message.tools:
+            asked["tools"] = json.loads(message.tools)
+    return asked
 
 
 class LlmSettings(WorkerSettings):
@@ -100,6 +113,11 @@ class LlmSettings(WorkerSettings):
         None, description="vLLM: the Python it is installed for, where that is another one than ours."
     )
     extra_args: tuple[str, ...] = Field((), description="More arguments for the vLLM server, as they are.")
+    tool_parser: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9_.-]+$",
+        description="vLLM: how the model writes calls of tools; null: hermes where a profile has tools.",
+    )
     warm_talks: tuple[tuple[TalkMessage, ...], ...] = Field(
         (),
         description="Beginnings of talks that the model reads before it is ready, so that no call waits for that.",

@@ -9,16 +9,19 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 
-from gpu_workers.client import Message, Priority
+from gpu_workers.client import Message, Priority, ToolCall
 from gpu_workers.errors import WorkerError
 from media_bridge.events import longest_pause_ms
 from media_bridge.turn_end import end_wait_ms, ending
 from media_bridge.turn_end_expected import Expected
 from media_bridge.turn_end_waits import Ending
+from stasis_app.asking import as_asked
 from stasis_app.conversation import GoodbyeWanted, NothingSaid, TurnFailed
 from stasis_app.expecting import expecting
 from stasis_app.intents import is_farewell
+from stasis_app.leaving import last_words, say_ready, until_let_go
 from stasis_app.patience import all_was_heard, keep_patience
+from stasis_app.tools.wanted import EndCall, PutThrough
 from stasis_app.turn import Parts, Turn
 from stasis_app.voice import Voice
 from stasis_app.writing import sentences
@@ -27,6 +30,8 @@ log = logging.getLogger(__name__)
 
 _TICK_S = 0.02
 _LATER_THAN_THOUGHT_S = 0.5
+_MOST_ROUNDS = 4  # requests to the model in one turn
+_MOST_WRONG = 1  # of them that the model is told of: then it will not get it right
 
 
 async def say_phrases(turn: Turn, texts: Sequence[str], parts: Parts) -> None:
@@ -56,37 +61,77 @@ async def answer(turn: Turn, parts: Parts, now: Callable[[], float]) -> None:
     try:
         async with asyncio.TaskGroup() as group:
             patience = group.create_task(keep_patience(turn, parts))
-            await _answer(turn, parts, now)
+            leave = await _answer(turn, parts, now)
             patience.cancel()
+        if leave:
+            await until_let_go(turn, leave, parts)
     except* (WorkerError, TimeoutError) as errors:
         await _let_it_be_heard(turn, parts, now)
         _worker_failed(turn, parts, errors.exceptions[0])
 
 
-async def _answer(turn: Turn, parts: Parts, now: Callable[[], float]) -> None:
+async def _answer(turn: Turn, parts: Parts, now: Callable[[], float]) -> PutThrough | EndCall | None:
     expected = expecting(parts.history, parts.profile)
     turn.caller_text = await _words(turn, parts, expected)
     turn.times.stt_done = now()
     if not turn.caller_text:
         parts.post(NothingSaid(turn.number))
-        return
+        return None
     turn.remember_caller(parts.history)
     # "bye bye bye" is what Whisper makes of "five five five": a number that is asked for is no farewell
     if is_farewell(turn.caller_text) and ending(turn.caller_text, expected) is not Ending.LISTING:
         await turn.until_released()
         parts.post(GoodbyeWanted(turn.number))
-        return
-    # the history holds the caller's words already when the turn was released first
-    messages = parts.history.messages("" if turn.remembered else turn.caller_text)
+        return None
     voice = Voice(turn, parts, now)
-    async with aclosing(
-        sentences(turn, parts, [Message(m.role, m.text) for m in messages], now)
-    ) as speakable:
-        async for sentence in speakable:
-            await voice.try_to_speak(sentence)
+    leave = await _write(turn, parts, voice, now)
+    if leave:
+        await last_words(leave, voice, parts)
+        return leave
     if not voice.spoke:
         raise WorkerError("the LLM worker answered nothing", retryable=True, worker="llm")
     voice.finish()
+    return None
+
+
+async def _write(
+    turn: Turn, parts: Parts, voice: Voice, now: Callable[[], float]
+) -> PutThrough | EndCall | None:
+    """Speak what the model writes, run what it calls for and let it go on from there. Raises WorkerError."""
+    # the history holds the caller's words already when the turn was released first
+    asked = as_asked(parts.history.messages("" if turn.remembered else turn.caller_text or ""))
+    calls, wrong = parts.tools.agreed(turn), 0
+    for _ in range(_MOST_ROUNDS):
+        said = "" if calls else await _speak(turn, parts, voice, now, asked, calls)
+        if not calls:
+            return None
+        outcome = await parts.tools.run(turn, calls, said)
+        if not outcome.told:
+            await say_ready(outcome.ask, voice, parts)
+            return outcome.leave
+        wrong += outcome.wrong
+        if wrong > _MOST_WRONG:
+            raise WorkerError("the model calls tools wrongly", retryable=False, worker="llm")
+        asked += outcome.told
+        calls = []
+    raise WorkerError("the model does not stop calling tools", retryable=False, worker="llm")
+
+
+async def _speak(
+    turn: Turn,
+    parts: Parts,
+    voice: Voice,
+    now: Callable[[], float],
+    asked: Sequence[Message],
+    calls: list[ToolCall],
+) -> str:
+    """What the model wrote before its `calls`."""
+    said = []
+    async with aclosing(sentences(turn, parts, asked, now, calls)) as speakable:
+        async for sentence in speakable:
+            said.append(sentence)
+            await voice.try_to_speak(sentence)
+    return " ".join(said)
 
 
 async def _let_it_be_heard(turn: Turn, parts: Parts, now: Callable[[], float]) -> None:

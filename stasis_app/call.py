@@ -31,12 +31,14 @@ from stasis_app.judging import Judges
 from stasis_app.keys import Keys
 from stasis_app.legs import external_leg
 from stasis_app.media_news import complaint, news
+from stasis_app.onward import is_there, put_through
 from stasis_app.passages import Passages
 from stasis_app.read_ahead import ReadAhead, Reading
 from stasis_app.record import Sound
 from stasis_app.settings import Profile
 from stasis_app.switchboard import Switchboard
 from stasis_app.timers import Timers
+from stasis_app.tools.toolbox import Outside, Toolbox
 from stasis_app.turn import Parts
 from stasis_app.turns import Turns
 
@@ -84,6 +86,9 @@ class Call:
         self._cause = "normal"
         self._why_gone = "caller_hung_up"
         self._flight: Flight | None = None
+        self._onward: str | None = (
+            None  # the target that the caller is put through to, once all else is undone
+        )
 
     def post(self, event: talk.Event) -> None:
         """Hand the conversation an event, from anywhere on the loop."""
@@ -139,6 +144,7 @@ class Call:
                     caller = group.create_task(self._watch_caller(inbox, session))
                     await self._converse(session, group)
                     caller.cancel()
+            await self._go_onward()
         except LegFailed as error:
             if error.caller_gone:
                 return "caller_hung_up"
@@ -205,11 +211,13 @@ class Call:
     # --- the conversation ---
 
     async def _converse(self, session: MediaSession, group: asyncio.TaskGroup) -> None:
-        parts = self._parts(session)
+        toolbox = self._toolbox()
+        parts = self._parts(session, toolbox)
         turns = Turns(parts, self._board.transcript, group)
         judges = Judges(parts, self.post, group)
         ahead = ReadAhead(
-            Reading(self.call_id, parts.llm, parts.hearing, self._history, session.so_far), group
+            Reading(self.call_id, parts.llm, parts.hearing, self._history, session.so_far, toolbox.offered),
+            group,
         )
         # a phone that sends nothing while it listens is greeted all the same
         self._timers.post(talk.MediaReady(), GREET_ANYWAY_S)
@@ -244,8 +252,17 @@ class Call:
         ahead.stop()
         judges.stop()
         await turns.stop_all()
+        toolbox.stop()
 
-    def _parts(self, session: MediaSession) -> Parts:
+    def _toolbox(self) -> Toolbox:
+        board, profile = self._board, self._profile
+        ari, channel_id = board.link.ari, self._start.channel.id
+        outside = Outside(
+            board.requests, board.transfers, lambda name, target: is_there(ari, channel_id, name, target)
+        )
+        return Toolbox(self.call_id, profile.tools, profile.language, self._history, outside, board.metrics)
+
+    def _parts(self, session: MediaSession, toolbox: Toolbox) -> Parts:
         board = self._board
         return Parts(
             call_id=self.call_id,
@@ -258,6 +275,7 @@ class Call:
             phrases=board.phrases,
             metrics=board.metrics,
             end_waits=board.end_waits,
+            tools=toolbox,
             post=self.post,
         )
 
@@ -276,7 +294,10 @@ class Call:
             case talk.Cancel(turn=number):
                 await turns.cancel(number)
             case talk.Remember(turn=number):
-                turns.remember(number)
+                await turns.remember(number)
+            case talk.PutThrough(turn=number, target=target):
+                parts.tools.has_put_through(number)
+                self._onward = target
             case talk.PausePlayout():
                 parts.media.pause()
             case talk.ResumePlayout():
@@ -345,6 +366,13 @@ class Call:
     def _stop_timers(self) -> None:
         self._timers.stop()
         self._keys.stop()
+
+    async def _go_onward(self) -> None:
+        transfer = self._profile.tools.transfer
+        if self._onward is not None and transfer is not None:
+            self._cause = "transferred"
+            target = transfer.targets[self._onward]
+            await put_through(self._board, self._start.channel.id, self._onward, target)
 
     async def _hang_up(self) -> None:
         try:

@@ -34,7 +34,7 @@ def expecting(history: History, profile: Profile) -> Expected | None:
 
 def asked_for(answer: str) -> Expected | None:
     """What the last sentence of `answer` asks for, as a question or as a request; None where it asks for nothing."""
-    last = _last_sentence(answer)
+    last = last_sentence(answer)
     if not last.endswith("?"):
         if not _ASKS.match(last):
             return None
@@ -65,7 +65,8 @@ def _digits_in(question: str) -> int | None:
     return int(found[1]) if found[1] else _COUNT_WORDS[found[2].lower()]
 
 
-def _last_sentence(text: str) -> str:
+def last_sentence(text: str) -> str:
+    """Empty where there is none."""
     chunker = SentenceChunker(first_chars=200, first_max_chars=200)
     whole = [*chunker.feed(text), *chunker.finish()]
     return whole[-1].strip() if whole else ""

@@ -6,7 +6,7 @@ from typing import Literal
 
 from stasis_app.settings import Example
 
-Role = Literal["system", "user", "assistant"]
+Role = Literal["system", "user", "assistant", "tool"]
 
 CUT_MARK = " ..."
 """Ends an answer that the caller cut short, so that the model knows its rest was not heard."""
@@ -17,9 +17,22 @@ PICKED_UP = "Hello."
 
 
 @dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A tool that was run for the model: what was asked (JSON) and what came of it."""
+
+    id: str
+    name: str
+    arguments: str = field(repr=False)
+    result: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
+    """`use`: what an assistant's message asked for without a word, or what a tool's message answers."""
+
     role: Role
     text: str
+    use: ToolUse | None = None
 
 
 @dataclass(slots=True)
@@ -29,26 +42,34 @@ class History:
     prompt: str
     examples: Sequence[Example] = ()
     max_messages: int = 40
-    _messages: list[Message] = field(default_factory=list)
+    _messages: list[Message | ToolUse] = field(default_factory=list)
 
     def caller_said(self, text: str) -> None:
         """A turn of the caller was released; two in a row without an answer between them are one message."""
-        if self._messages and self._messages[-1].role == "user":
-            text = f"{self._messages.pop().text} {text}"
-        self._messages.append(Message("user", text))
+        self._messages.append(Message("user", self._joined("user", text)))
+
+    def tool_used(self, use: ToolUse) -> None:
+        """A tool has ended. Nothing is said of it before that, so none is ever in progress here."""
+        self._messages.append(use)
 
     def bot_said(self, text: str, *, cut: bool) -> None:
         """`text` is what was heard of a turn of the bot; nothing heard, nothing stored."""
         if not text:
             return
         heard = text + CUT_MARK if cut else text
-        if self._messages and self._messages[-1].role == "assistant":
-            heard = f"{self._messages.pop().text} {heard}"
-        self._messages.append(Message("assistant", heard))
+        self._messages.append(Message("assistant", self._joined("assistant", heard)))
+
+    def _joined(self, role: Role, text: str) -> str:
+        """`text` behind the last message, taken out, if that is of the same role."""
+        last = self._messages[-1] if self._messages else None
+        if isinstance(last, Message) and last.role == role:
+            self._messages.pop()
+            return f"{last.text} {text}"
+        return text
 
     def messages(self, asked: str = "") -> Sequence[Message]:
         """The talk so far for the model, with `asked` as the caller's next words without remembering them."""
-        talk = list(self._recent())
+        talk = [message for one in self._recent() for message in _as_messages(one)]
         if asked:
             before = f"{talk.pop().text} " if talk and talk[-1].role == "user" else ""
             talk.append(Message("user", before + asked))
@@ -63,15 +84,25 @@ class History:
     @property
     def caller_has_spoken(self) -> bool:
         """False while there is nothing but a greeting."""
-        return any(m.role == "user" for m in self._messages)
+        return any(m.role == "user" for m in self._said())
 
     def last_answer(self) -> str:
-        return next((m.text for m in reversed(self._messages) if m.role == "assistant"), "")
+        return next((m.text for m in reversed(self._said()) if m.role == "assistant"), "")
 
-    def _recent(self) -> Sequence[Message]:
+    def _said(self) -> Sequence[Message]:
+        return [one for one in self._messages if isinstance(one, Message)]
+
+    def _recent(self) -> Sequence[Message | ToolUse]:
         """Old messages are dropped half a window at a time, so that the prefix stays the same for many turns."""
         over = len(self._messages) - self.max_messages
         if over <= 0:
             return self._messages
         half = self.max_messages // 2
         return self._messages[-(-over // half) * half :]
+
+
+def _as_messages(one: Message | ToolUse) -> Sequence[Message]:
+    """The use of a tool is two messages that are never parted."""
+    if isinstance(one, Message):
+        return (one,)
+    return Message("assistant", "", one), Message("tool", one.result, one)

@@ -87,6 +87,12 @@ class Metrics:
             ["kind"],
             registry=registry,
         )
+        self.tools = Counter(
+            "voicebot_tools",
+            "Calls of the model for a tool, by name and by what became of them.",
+            ["name", "outcome"],
+            registry=registry,
+        )
         self.rtp = Counter(
             "voicebot_rtp", "RTP packets of ended calls, by what became of them.", ["kind"], registry=registry
         )

@@ -32,7 +32,7 @@ async def keep_patience(turn: Turn, parts: Parts) -> None:
     filled_after: float | None = None
     while True:
         now, waits = clock(), _waits(turn, parts.profile)
-        if now - max(began, turn.sound_until) >= waits.limit_s:
+        if now - max(began, turn.sound_until, turn.told_at) >= waits.limit_s:
             raise TimeoutError
         if not all_was_heard(parts.media, turn.number):
             silent_since = now

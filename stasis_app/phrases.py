@@ -130,6 +130,8 @@ def _texts(profile: Profile) -> list[str]:
         said.still_there,
         said.filler,
     ]
+    if transfer := profile.tools.transfer:
+        texts += [transfer.announcement, *(map(transfer.asks, transfer.targets) if transfer.confirm else ())]
     return [text for text in texts if text]
 
 

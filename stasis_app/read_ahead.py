@@ -7,12 +7,14 @@ remembered, and everything stops at once when an answer is wanted.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from gpu_workers.client import LlmClient, Message
+from gpu_workers.client import LlmClient
 from gpu_workers.errors import WorkerError
 from media_bridge.events import Utterance
+from stasis_app.asking import as_asked
 from stasis_app.hearing import Hearing
 from stasis_app.history import History
 
@@ -35,6 +37,7 @@ class Reading:
     hearing: Hearing
     history: History
     so_far: Callable[[], Utterance | None]
+    tools: Sequence[Mapping[str, Any]] = ()
 
 
 class ReadAhead:
@@ -73,8 +76,8 @@ class ReadAhead:
 
     async def _read(self, asked: str) -> None:
         reading = self._reading
-        messages = [Message(m.role, m.text) for m in reading.history.messages(asked)]
-        await reading.llm.read_ahead(messages, call_id=reading.call_id)
+        messages = as_asked(reading.history.messages(asked))
+        await reading.llm.read_ahead(messages, call_id=reading.call_id, tools=reading.tools)
 
     async def _follow(self) -> None:
         clock = asyncio.get_running_loop().time

@@ -18,6 +18,8 @@ from stasis_app.metrics import Metrics
 from stasis_app.phrases import PhraseBook
 from stasis_app.recital import Protected
 from stasis_app.switchboard import Switchboard
+from stasis_app.tools.hourly import Hourly
+from stasis_app.tools.http import HttpRequests
 from stasis_app.transcript import Transcript
 from stasis_app.web import web_server
 
@@ -83,6 +85,7 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
         tts = await stack.enter_async_context(
             TtsClient(workers.tts.base_urls, api_key=workers.tts.api_key, session=session)
         )
+        requests = await stack.enter_async_context(HttpRequests())
         made_by = f"{workers.tts.base_url} {workers.tts.voice}"
         phrases = PhraseBook(
             tts, setup.phrases_dir, made_by, lambda profile: WIRE[medium_of(setup.media, profile.media)].rate
@@ -112,6 +115,8 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
             transcript,
             EndWaits.around(setup.media.endpoint.end_ms),
             flights,
+            requests,
+            Hourly(),
         )
         application = Application(setup, board, group)
         calls.append(application)

@@ -9,6 +9,7 @@ from media_bridge.settings import MediaOverride
 from media_bridge.turn_end_expected import Expected
 from stasis_app.pronunciations import MOST_ENTRIES, Pronunciations, problem, pronunciations_of
 from stasis_app.retention import Retention
+from stasis_app.tools.settings import Tools
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 _MOST_TOLD: Final = 5
@@ -119,6 +120,7 @@ class Profile(Settings):
         {}, max_length=MOST_ENTRIES, description="Words that the voice gets wrong -> how they are said."
     )
     media: MediaOverride = MediaOverride()
+    tools: Tools = Tools()
     phrases: Phrases = Phrases()
     no_input_s: float = Field(8.0, gt=0, description="Silence after which the bot asks, then says goodbye.")
     no_input_prompts: int = Field(2, ge=0, le=5, description="How often it asks before it says goodbye.")

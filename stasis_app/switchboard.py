@@ -12,6 +12,8 @@ from stasis_app.flight_recorder import FlightRecorder
 from stasis_app.metrics import Metrics
 from stasis_app.phrases import PhraseBook
 from stasis_app.to_its_end import to_its_end
+from stasis_app.tools.hourly import Hourly
+from stasis_app.tools.http import HttpRequests
 from stasis_app.transcript import Transcript
 
 log = logging.getLogger(__name__)
@@ -29,6 +31,8 @@ class Switchboard:
     transcript: Transcript
     end_waits: EndWaits
     flights: FlightRecorder
+    requests: HttpRequests
+    transfers: Hourly
 
     async def hand_back(self, channel_id: str, reason: str) -> None:
         """Give a call back to the dialplan, with VOICEBOT_REASON for the admin to route on.

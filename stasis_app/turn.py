@@ -8,12 +8,20 @@ from gpu_workers.client import LlmClient, TtsClient
 from media_bridge.events import Utterance
 from media_bridge.session import MediaSession
 from media_bridge.turn_end_waits import EndWaits
-from stasis_app.conversation import GoodbyeWanted, NothingSaid, Saying, TurnFailed
+from stasis_app.conversation import (
+    GoodbyeWanted,
+    HangUpWanted,
+    NothingSaid,
+    Saying,
+    TransferWanted,
+    TurnFailed,
+)
 from stasis_app.hearing import Hearing
-from stasis_app.history import History
+from stasis_app.history import History, ToolUse
 from stasis_app.metrics import Metrics, TurnTimes
 from stasis_app.phrases import PhraseBook
 from stasis_app.settings import Profile
+from stasis_app.tools.toolbox import Toolbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +38,8 @@ class Parts:
     phrases: PhraseBook
     metrics: Metrics
     end_waits: EndWaits
-    post: Callable[[GoodbyeWanted | NothingSaid | TurnFailed], None]
+    tools: Toolbox
+    post: Callable[[GoodbyeWanted | HangUpWanted | NothingSaid | TransferWanted | TurnFailed], None]
 
 
 @dataclass(slots=True)
@@ -52,6 +61,10 @@ class Turn:
     )  # sentences that the voice did not bring to their end
     sound_s: float = 0.0  # of the answer, handed to playout so far
     sound_until: float = 0.0  # when that will have been heard, at the earliest [loop time]
+    told_at: float = (
+        0.0  # when the model got the result of a tool: its next words begin to be waited for [loop time]
+    )
+    uses: list[ToolUse] = field(default_factory=list, repr=False)  # of tools, not remembered yet
     _released: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -73,7 +86,11 @@ class Turn:
         self._released.set()
 
     def remember_caller(self, history: History) -> None:
-        """Put the caller's words into the history once they are both known and released."""
+        """Put the caller's words, and what tools gave, into the history once they are both known and released."""
         if self.released and self.caller_text and not self.remembered:
             self.remembered = True
             history.caller_said(self.caller_text)
+        if self.remembered:
+            for use in self.uses:
+                history.tool_used(use)
+            self.uses.clear()

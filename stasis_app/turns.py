@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 
 from media_bridge.events import Utterance
 from media_bridge.heard import Heard
@@ -72,6 +73,7 @@ class Turns:
         if task is not None:
             task.cancel()
             await asyncio.wait((task,))
+        self._parts.tools.forget(number)
         return turn
 
     async def stop_all(self) -> None:
@@ -92,13 +94,16 @@ class Turns:
             self._settle(turn)
         self._write_down(turn, heard, "cut")
 
-    def remember(self, number: int) -> None:
+    async def remember(self, number: int) -> None:
         """The turn was played to its end."""
-        turn, _ = self._live.pop(number, (None, None))
+        turn = await self.stop(number)
         if turn is None:
             return
         self._settle(turn)
-        self._write_down(turn, self._parts.media.heard(), "played")
+        if turn.saying is Saying.ANSWER:
+            self._parts.tools.answered()
+        # a turn that leaves the talk has all its words heard and never comes to its end
+        self._write_down(turn, replace(self._parts.media.heard(), finished=True), "played")
 
     def _settle(self, turn: Turn) -> None:
         """What the turn was an answer to has been understood."""

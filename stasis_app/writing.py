@@ -6,11 +6,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, S
 from contextlib import aclosing
 from typing import TypeVar
 
-from gpu_workers.client import Message
+from gpu_workers.client import Message, ToolCall
 from stasis_app.answer_cap import AnswerCap
 from stasis_app.recital import Guard, Protected
 from stasis_app.sentences import SentenceChunker
 from stasis_app.speakable import Speakable
+from stasis_app.tools.written import WrittenCalls
 from stasis_app.turn import Parts, Turn
 
 log = logging.getLogger(__name__)
@@ -34,10 +35,13 @@ Piece = TypeVar("Piece")
 
 
 async def sentences(
-    turn: Turn, parts: Parts, messages: Sequence[Message], now: Callable[[], float]
+    turn: Turn, parts: Parts, messages: Sequence[Message], now: Callable[[], float], calls: list[ToolCall]
 ) -> AsyncGenerator[str, None]:
     """Raises WorkerError. Too long an answer is cut behind a sentence, one that reads out the private instructions
     ends with a sentence of the profile; that closes the request.
+
+    At the end `calls` holds what the model called for, whether it made the call or wrote it down; nothing after such a
+    reading.
     """
     profile = parts.profile
     chunker = SentenceChunker(
@@ -46,9 +50,15 @@ async def sentences(
     speakable = Speakable(profile.language, profile.pronounced)
     guard = Guard(Protected.of(profile))
     cap = AnswerCap(profile.max_answer_chars, profile.max_answer_sentences, profile.max_answer_s)
+    offers = parts.tools.offered
+    written_calls = WrittenCalls(frozenset(profile.tools.names()))
     async with (
         parts.llm.stream(
-            messages, max_tokens=profile.max_tokens, temperature=profile.temperature, call_id=parts.call_id
+            messages,
+            max_tokens=profile.max_tokens,
+            temperature=profile.temperature,
+            call_id=parts.call_id,
+            tools=offers,
         ) as written,
         aclosing(with_lulls(written, LULL_S)) as pieces,
     ):
@@ -57,11 +67,13 @@ async def sentences(
                 turn.times.first_token = turn.times.first_token or now()
                 if cap.write(piece):
                     return
-                chunks = chunker.feed(piece)
+                chunks = chunker.feed(written_calls.feed(piece))
             elif piece is None:
                 chunks = chunker.close_sentence()
             else:
-                continue  # no tools are offered: a call of one is no speech
+                if offers:  # without tools a call of one is no speech, and nothing else either
+                    calls.append(piece)
+                continue
             if chunker.opening and not chunks:
                 chunks = _overdue(chunker, now() - (turn.times.first_token or now()))
             for sentence in _sayable(chunks, speakable, guard):
@@ -71,10 +83,14 @@ async def sentences(
                     return
             if guard.recited:
                 break
-    for sentence in [*_sayable(chunker.finish(), speakable, guard), *guard.finish()]:
+    rest, found = written_calls.finish()
+    calls += [ToolCall("", call.name, call.arguments) for call in found]
+    ready = _sayable([*chunker.feed(rest), *chunker.finish()], speakable, guard)
+    for sentence in [*ready, *guard.finish()]:
         turn.times.first_sentence = turn.times.first_sentence or now()
         yield sentence
     if guard.recited:
+        calls.clear()
         parts.metrics.recitals.inc()
         log.warning(
             "call %s turn %d: the answer read out the profile's instructions and was stopped",

@@ -1,5 +1,6 @@
 """`voicebot worker`: one model worker in this process."""
 
+import json
 import logging
 import os
 from collections.abc import Mapping
@@ -8,11 +9,14 @@ from pathlib import Path
 from gpu_workers.settings import LlmSettings, TalkMessage, TtsSettings, WorkerSettings
 from gpu_workers.tts.voices import voice_name
 from stasis_app.history import History
+from stasis_app.tools.offered import offered
 from voicebot import logs
 from voicebot.config import Config, cache_dir, worker_parts
 from voicebot.planning import card_environment, plan_of_one, planned, read_plan
 
 log = logging.getLogger(__name__)
+
+_TOOL_PARSER = "hermes"  # that of Qwen2.5, which the examples and docs/gpus.md name
 
 
 def run_worker(kind: str, config: Config, plan_file: Path | None = None) -> int:
@@ -55,8 +59,10 @@ def voiced(config: Config) -> TtsSettings:
 
 
 def warmed(config: Config) -> LlmSettings:
-    """The language model's settings, with what the talks of all profiles begin with if no beginning is given."""
+    """The language model's settings: what the talks of all profiles begin with if no beginning is given, and tools."""
     llm = config.workers.llm
+    if llm.tool_parser is None and any(offered(profile.tools) for profile in config.profiles.values()):
+        llm = llm.model_copy(update={"tool_parser": _TOOL_PARSER})
     if llm.warm_talks:
         return llm
     talks = []
@@ -64,7 +70,14 @@ def warmed(config: Config) -> LlmSettings:
         history = History(profile.instructions, profile.examples)
         history.bot_said(profile.greeting, cut=False)
         messages = history.messages()
-        talks.append(tuple(TalkMessage(role=message.role, content=message.text) for message in messages))
+        first, *rest = (
+            TalkMessage(role=message.role, content=message.text)
+            for message in messages
+            if message.role != "tool"
+        )
+        if tools := offered(profile.tools):
+            first = first.model_copy(update={"tools": json.dumps(tools)})
+        talks.append((first, *rest))
     return llm.model_copy(update={"warm_talks": tuple(talks)})
 
 

@@ -98,18 +98,30 @@ class ChatDeltas:
                 f"the model asked for tool call number {index!r}; at most {_MAX_CALLS} are taken"
             )
         call = self._calls.setdefault(index, _OpenCall())
-        function = part.get("function")
-        call.id = _text(part, "id") or call.id
+        function, new_id = part.get("function"), _text(part, "id")
+        name = _text(function, "name") if isinstance(function, Mapping) else ""
+        if name and call.name and new_id not in ("", call.id):
+            # some servers number none of them, or all alike
+            call = self._one_more(index)
+        call.id = new_id or call.id
         if isinstance(function, Mapping):
-            call.name = _text(function, "name") or call.name
+            call.name = name or call.name
             call.arguments += _text(function, "arguments")
         if len(call.arguments) > _MAX_ARGUMENTS:
             raise WorkerError(f"the arguments of a tool call are longer than {_MAX_ARGUMENTS} characters")
 
+    def _one_more(self, index: int) -> "_OpenCall":
+        """The call that stands at `index` is whole: it makes room for another."""
+        if len(self._calls) >= _MAX_CALLS:
+            raise WorkerError(f"the model asked for more than {_MAX_CALLS} tool calls at once")
+        before = [self._calls[key] for key in sorted(self._calls)]
+        self._calls = dict(enumerate(before, start=-len(before)))
+        return self._calls.setdefault(index, _OpenCall())
+
     def _whole_calls(self) -> list[str | ToolCall]:
         calls = [
-            ToolCall(call.id or f"call_{index}", call.name, call.arguments)
-            for index, call in sorted(self._calls.items())
+            ToolCall(call.id or f"call_{number}", call.name, call.arguments)
+            for number, (_, call) in enumerate(sorted(self._calls.items()))
             if call.name
         ]
         self._calls = {}

@@ -74,12 +74,16 @@ class LlmClient:
         ):
             yield LlmStream(exchange, chunks)
 
-    async def read_ahead(self, messages: Sequence[Message], *, call_id: str) -> None:
+    async def read_ahead(
+        self, messages: Sequence[Message], *, call_id: str, tools: Sequence[Mapping[str, Any]] | None = None
+    ) -> None:
         """Let the server read this beginning of a talk, so that an answer to more of it starts sooner.
 
         One token is written and thrown away. Raises WorkerError; cancel it as soon as an answer is wanted.
         """
-        async with self.stream(messages, max_tokens=1, temperature=0.0, call_id=call_id) as answer:
+        async with self.stream(
+            messages, max_tokens=1, temperature=0.0, call_id=call_id, tools=tools
+        ) as answer:
             async for _ in answer:
                 pass
 

@@ -50,6 +50,7 @@ def command(settings: LlmSettings, placement: LlmPlacement) -> Sequence[str]:
         "--shutdown-timeout", str(DRAIN_S),
         "--middleware", "gpu_workers.llm.gate.Gate",
         *flags(placement),
+        *_tool_flags(settings),
         *settings.extra_args,
     )  # fmt: skip
 
@@ -75,6 +76,13 @@ def flags(placement: LlmPlacement) -> Sequence[str]:
     else:
         given += ["--gpu-memory-utilization", f"{placement.memory_share:.4g}"]
     return given
+
+
+def _tool_flags(settings: LlmSettings) -> Sequence[str]:
+    """Without them vLLM refuses a request that offers tools."""
+    if settings.tool_parser is None:
+        return ()
+    return ("--enable-auto-tool-choice", "--tool-call-parser", settings.tool_parser)
 
 
 def environment(settings: LlmSettings, placement: LlmPlacement, cores: Sequence[int]) -> Mapping[str, str]:

@@ -24,7 +24,7 @@ from gpu_workers.llm.leash import leashed
 from gpu_workers.llm.listening import check_port, own_address
 from gpu_workers.llm.vllm import DRAIN_S, command, environment, unplanned
 from gpu_workers.llm.warm import post
-from gpu_workers.settings import LlmSettings
+from gpu_workers.settings import LlmSettings, begun
 
 log = logging.getLogger(__name__)
 
@@ -138,7 +138,7 @@ def _warm_up(settings: LlmSettings, terms: Terms, server: _Server) -> None:
         # a model that was fetched from a hub is asked for by the name it is served under
         asked = {
             "model": settings.model,
-            "messages": [message.model_dump() for message in talk],
+            **begun(talk),
             "max_tokens": 1,
         }
         began = time.monotonic()

@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 from pydantic import SecretStr
 
 from gpu_workers.errors import ModelError
-from gpu_workers.settings import TalkMessage
+from gpu_workers.settings import TalkMessage, begun
 
 log = logging.getLogger(__name__)
 
@@ -59,8 +59,7 @@ class SlotStates:
         log.info("reading the beginning of %d talk(s) for the first time", len(missing))
         server = start()
         for talk in missing:
-            messages = [message.model_dump() for message in talk]
-            asked = {"messages": messages, "max_tokens": 1, "id_slot": 0}
+            asked = {**begun(talk), "max_tokens": 1, "id_slot": 0}
             base = server.listening_address
             if post(f"{base}/v1/chat/completions", asked, _READ_S, None):
                 post(f"{base}/slots/0?action=save", {"filename": self._name(talk)}, _RESTORE_S, None)
@@ -79,7 +78,8 @@ class SlotStates:
                 state.unlink()  # the next start reads it again
 
     def _name(self, talk: Talk) -> str:
-        said = json.dumps([message.model_dump() for message in talk])
+        asked = begun(talk)
+        said = json.dumps(asked if "tools" in asked else asked["messages"])
         return sha256(f"{self._model}\0{said}".encode()).hexdigest()[:32] + ".state"
 
     def _forget_old(self) -> None:

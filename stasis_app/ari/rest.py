@@ -95,6 +95,12 @@ class Ari:
             "POST", f"/channels/{_part(channel_id)}/variable", body={"variable": name, "value": value}
         )
 
+    async def channel_variable(self, channel_id: str, name: str) -> str | None:
+        """The value of a variable of the channel, or of a function like `DIALPLAN_EXISTS(context,extension,1)`."""
+        answer = await self._call("GET", f"/channels/{_part(channel_id)}/variable", {"variable": name})
+        value = answer.get("value") if isinstance(answer, dict) else None
+        return value if isinstance(value, str) else None
+
     async def external_media(self, channel_id: str, offer: Offer) -> Peer:
         """Make a media channel under our own `channel_id`; returns where its other end is.
 

@@ -131,6 +131,14 @@ class HangUp:
     cause: str
 
 
+@dataclass(frozen=True, slots=True)
+class PutThrough:
+    """End the talk and send the caller to this target, as turn `turn` was allowed to."""
+
+    turn: int
+    target: str
+
+
 Command = (
     Say
     | Prepare
@@ -150,4 +158,5 @@ Command = (
     | AwaitInput
     | LimitClosing
     | HangUp
+    | PutThrough
 )

@@ -84,6 +84,21 @@ class GoodbyeWanted:
 
 
 @dataclass(frozen=True, slots=True)
+class HangUpWanted:
+    """The model ends the call, and the last words of the turn have been heard. Said again until it is heeded."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class TransferWanted:
+    """The same, of putting the caller through to `target`."""
+
+    turn: int
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
 class InterruptionLasts:
     """The caller has spoken over the bot for so long that it is no cough."""
 
@@ -152,6 +167,8 @@ Event = (
     | NothingSaid
     | TurnFailed
     | GoodbyeWanted
+    | HangUpWanted
+    | TransferWanted
     | InterruptionLasts
     | InterruptionJudged
     | OngoingJudged

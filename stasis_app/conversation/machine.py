@@ -22,6 +22,7 @@ from stasis_app.conversation.events import (
     DigitsEntered,
     Event,
     GoodbyeWanted,
+    HangUpWanted,
     InterruptionJudged,
     InterruptionLasts,
     MediaLost,
@@ -37,6 +38,7 @@ from stasis_app.conversation.events import (
     SpeechPaused,
     SpeechResumed,
     SpeechStarted,
+    TransferWanted,
     TurnFailed,
 )
 from stasis_app.conversation.phases import Phase
@@ -139,6 +141,9 @@ TABLE: dict[tuple[Phase, type[Event]], Callable[[State, Any], Step]] = {
     (Phase.CLOSING, NothingSaid): to.hang_up,
     (Phase.CLOSING, TurnFailed): to.hang_up,
     (Phase.CLOSING, ClosingLimit): to.hang_up,
+    # while it is not known yet whether the caller wants the turn, a turn does not leave: it says so again
+    **{(phase, HangUpWanted): to.leave for phase in to.ALLOWED_TO_LEAVE},
+    **{(phase, TransferWanted): to.put_through for phase in to.ALLOWED_TO_LEAVE},
     **{(phase, GoodbyeWanted): to.goodbye for phase in to.INTERRUPTIBLE},
     **{(phase, CallLimit): to.goodbye for phase in _TALKING | {Phase.CONNECTING}},
     **{(phase, CallerNotHeard): to.not_heard for phase in _TALKING},

@@ -14,6 +14,7 @@ from stasis_app.conversation.commands import (
     LimitClosing,
     PausePlayout,
     Prepare,
+    PutThrough,
     Release,
     Remember,
     ResumePlayout,
@@ -28,6 +29,7 @@ from stasis_app.conversation.events import (
     OngoingJudged,
     SpeechEnded,
     SpeechPaused,
+    TransferWanted,
     TurnFailed,
 )
 from stasis_app.conversation.phases import Phase, Saying
@@ -43,6 +45,7 @@ INTERRUPTIBLE = {
     Phase.RECITING,
     Phase.RECITING_ON,
 }
+ALLOWED_TO_LEAVE = {Phase.THINKING, Phase.SPEAKING, Phase.TALKING_ON}
 _BOT_HAS_THE_TURN = {*INTERRUPTIBLE, Phase.CLOSING}
 
 
@@ -239,6 +242,18 @@ def no_input(state: State, _: Event) -> Step:
 
 def goodbye(state: State, _: Event) -> Step:
     return close(state, Saying.GOODBYE, *_drop(state))
+
+
+def leave(state: State, _: Event) -> Step:
+    """The model's last words were heard to their end."""
+    return replace(state, phase=Phase.ENDED), (Remember(state.turn), HangUp("model_hung_up"))
+
+
+def put_through(state: State, event: TransferWanted) -> Step:
+    return replace(state, phase=Phase.ENDED), (
+        PutThrough(state.turn, event.target),
+        Remember(state.turn),
+    )
 
 
 def hang_up(state: State, _: Event) -> Step:

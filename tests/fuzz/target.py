@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-NAMES = ("answers", "ari", "audiosocket", "config", "rtp", "sentences", "wav", "websocket")
+NAMES = ("answers", "ari", "audiosocket", "config", "rtp", "sentences", "tools", "wav", "websocket")
 ROOT = Path(__file__).parents[2]
 CORPUS = Path(__file__).parent / "corpus"
 FOUND = ROOT / "var" / "fuzz"

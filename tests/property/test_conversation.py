@@ -27,12 +27,14 @@ _PLAIN: list[talk.Event] = [
     talk.MediaLost("media_timeout"),
     talk.CallerGone("caller_hung_up"),
 ]
-_OF_A_TURN = [
+_OF_A_TURN: list[Callable[[int], talk.Event]] = [
     talk.PlayoutStarted,
     talk.PlayoutFinished,
     talk.NothingSaid,
     talk.TurnFailed,
     talk.GoodbyeWanted,
+    talk.HangUpWanted,
+    lambda turn: talk.TransferWanted(turn, "front_desk"),
     talk.InterruptionLasts,
     talk.PassageEnded,
     talk.NoInput,
@@ -74,6 +76,8 @@ def test_every_turn_that_is_begun_is_ended_once(drawn: list[object]) -> None:
                 case talk.Say(turn=turn) | talk.Prepare(turn=turn) | talk.AnswerDigits(turn=turn):
                     assert turn not in open_turns | finished, "a turn number was used twice"
                     open_turns.add(turn)
+                case talk.PutThrough(turn=turn):
+                    assert turn in open_turns
                 case talk.Release(turn=turn) | talk.PausePlayout(turn=turn) | talk.ResumePlayout(turn=turn):
                     assert turn in open_turns
                 case talk.Discard(turn=turn) | talk.Cancel(turn=turn) | talk.Remember(turn=turn):

@@ -79,6 +79,10 @@ class FakeAri:
     variables: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     """What was set on each channel."""
     sockets: list[web.WebSocketResponse] = field(default_factory=list)
+    places: set[str] = field(default_factory=set)
+    """context,extension,priority of the dialplan that are there."""
+    onward: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Where each channel went on in the dialplan; () is behind Stasis()."""
     port: int = 0
     peer_port: int = PEER_PORT
     """Where Asterisk's end of a media channel over RTP is."""
@@ -204,6 +208,7 @@ class FakeAri:
             ("POST", "/channels/{id}/answer", "answer", self._answer),
             ("POST", "/channels/{id}/continue", "continue", self._continue),
             ("POST", "/channels/{id}/variable", "variable", self._variable),
+            ("GET", "/channels/{id}/variable", "get_variable", self._get_variable),
             ("POST", "/channels/{id}/{verb:ring|play/.*}", "other", self._other),
             ("POST", "/bridges/{id}", "create_bridge", self._create_bridge),
             ("DELETE", "/bridges/{id}", "delete_bridge", self._delete_bridge),
@@ -273,7 +278,25 @@ class FakeAri:
         return self._with_channel(request.match_info["id"], lambda channel: setattr(channel, "state", "Up"))
 
     async def _continue(self, request: web.Request) -> web.StreamResponse:
-        return self._with_channel(request.match_info["id"], lambda channel: self.end(channel.id))
+        where = tuple(
+            request.query[key] for key in ("context", "extension", "priority") if key in request.query
+        )
+
+        def go(channel: FakeChannel) -> None:
+            self.onward[channel.id] = where
+            self.end(channel.id)
+
+        return self._with_channel(request.match_info["id"], go)
+
+    async def _get_variable(self, request: web.Request) -> web.StreamResponse:
+        """Of functions only the one that asks for a place of the dialplan."""
+        if request.match_info["id"] not in self.channels:
+            return _error(404, "Channel not found")
+        name = request.query["variable"]
+        place = name.removeprefix("DIALPLAN_EXISTS(").removesuffix(")")
+        if place == name:
+            return _error(404, "Provided variable was not found")
+        return web.json_response({"value": "1" if place in self.places else "0"})
 
     async def _variable(self, request: web.Request) -> web.StreamResponse:
         said = await request.json()

@@ -207,8 +207,12 @@ class FakeStt(FakeWorker):
 
 @dataclass(frozen=True)
 class FakeToolCall:
+    """`arguments` may be text that is no JSON; `said` is written before the call, `more` are made with it."""
+
     name: str
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, Any] | str = field(default_factory=dict)
+    said: str = ""
+    more: "tuple[FakeToolCall, ...]" = ()
 
 
 Reply = str | list[str] | FakeToolCall
@@ -370,18 +374,23 @@ def _cut(request: web.Request) -> None:
 
 def _deltas(reply: Reply) -> list[dict[str, Any]]:
     if isinstance(reply, FakeToolCall):
-        function = {"name": reply.name, "arguments": ""}
-        arguments = json.dumps(reply.arguments)
-        halves = (arguments[: len(arguments) // 2], arguments[len(arguments) // 2 :])
-        return [
-            {
-                "role": "assistant",
-                "tool_calls": [{"index": 0, "id": "call_0", "type": "function", "function": function}],
-            },
-            *({"tool_calls": [{"index": 0, "function": {"arguments": half}}]} for half in halves),
-        ]
+        calls = [reply, *reply.more]
+        return _deltas(reply.said) + [one for at, call in enumerate(calls) for one in _call_deltas(at, call)]
     tokens = re.findall(r"\s*\S+\s*$|\s*\S+", reply) if isinstance(reply, str) else reply
     return [{"content": token} for token in tokens]
+
+
+def _call_deltas(at: int, call: FakeToolCall) -> list[dict[str, Any]]:
+    function = {"name": call.name, "arguments": ""}
+    arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+    halves = (arguments[: len(arguments) // 2], arguments[len(arguments) // 2 :])
+    return [
+        {
+            "role": "assistant",
+            "tool_calls": [{"index": at, "id": f"call_{at}", "type": "function", "function": function}],
+        },
+        *({"tool_calls": [{"index": at, "function": {"arguments": half}}]} for half in halves),
+    ]
 
 
 def _event(choice: Mapping[str, Any]) -> bytes:

@@ -183,7 +183,7 @@ class Scene:
         messages: list[dict[str, Any]] = self.workers.llm.requests[-1]["messages"]
         return messages
 
-    async def metric(self, name: str, **labels: str) -> float:
+    async def metric(self, name: str, /, **labels: str) -> float:
         async with self.http.get(f"{self.web}/metrics") as answer:
             text = await answer.text()
         for line in text.splitlines():
@@ -243,8 +243,8 @@ async def talk(
             scene = Scene(theirs, ari, line, setup.transcript, f"http://127.0.0.1:{setup.web.port}", http)
             await _until_ready(scene, set() if workers is None else {"stt", "llm", "tts"})
             ari.caller(CALLER)
-            await scene.until(lambda: _bots_address(ari))
-            speaking = group.create_task(line.run(_bots_address(ari)))
+            await scene.until(lambda: bots_address(ari))
+            speaking = group.create_task(line.run(bots_address(ari)))
             try:
                 yield scene
             finally:
@@ -292,7 +292,7 @@ async def _until_ready(scene: Scene, without: set[str]) -> None:
     raise AssertionError("the call process does not become ready")
 
 
-def _bots_address(ari: FakeAri) -> tuple[str, int]:
+def bots_address(ari: FakeAri) -> tuple[str, int]:
     """Where Asterisk was told to send the sound; falsy while it was not."""
     for channel in ari.channels.values():
         kind, _, address = channel.name.partition("/")

@@ -90,6 +90,19 @@ def test_a_tool_call_comes_whole_at_its_end() -> None:
     assert deltas.feed(_delta({}, "tool_calls")) == [ToolCall("call_9", "transfer", '{"to": "shop"}')]
 
 
+def test_calls_that_a_server_does_not_number_are_kept_apart() -> None:
+    deltas = ChatDeltas()
+    for call_id, name in (("a", "status"), ("b", "hang_up")):
+        function = {"name": name, "arguments": "{"}
+        deltas.feed(_delta({"tool_calls": [{"index": 0, "id": call_id, "function": function}]}))
+        deltas.feed(_delta({"tool_calls": [{"index": 0, "id": "other", "function": {"arguments": "}"}}]}))
+    found = deltas.feed(_delta({}, "tool_calls"))
+    assert [(call.name, call.arguments) for call in found if isinstance(call, ToolCall)] == [
+        ("status", "{}"),
+        ("hang_up", "{}"),
+    ]
+
+
 def test_a_tool_call_that_was_cut_short_is_dropped() -> None:
     deltas = ChatDeltas()
     deltas.feed(

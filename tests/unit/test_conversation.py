@@ -496,3 +496,39 @@ def test_speech_that_outlasts_a_passage_is_speech_over_the_bot() -> None:
 def test_speech_that_outlasts_the_turn_is_simply_heard() -> None:
     state, commands = step(State(phase=Phase.RECITING, turn=1), talk.PlayoutFinished(1))
     assert (state.phase, commands) == (Phase.HEARING, (talk.Remember(1),))
+
+
+LEAVING = (talk.HangUpWanted(3), talk.TransferWanted(3, "front_desk"))
+
+
+@pytest.mark.parametrize("phase", [Phase.THINKING, Phase.SPEAKING, Phase.TALKING_ON])
+def test_a_turn_whose_last_words_were_heard_leaves_the_talk(phase: Phase) -> None:
+    state = replace(speaking(), phase=phase)
+    hung_up, transferred = (step(state, event) for event in LEAVING)
+    assert hung_up[0].phase is transferred[0].phase is Phase.ENDED
+    assert hung_up[1] == (talk.Remember(3), talk.HangUp("model_hung_up"))
+    assert transferred[1] == (talk.PutThrough(3, "front_desk"), talk.Remember(3))
+
+
+@pytest.mark.parametrize("event", LEAVING)
+def test_nobody_leaves_while_it_is_open_whether_the_caller_wants_to_go_on(event: talk.Event) -> None:
+    allowed = {Phase.THINKING, Phase.SPEAKING, Phase.TALKING_ON}
+    for phase in set(Phase) - allowed:
+        state = replace(speaking(), phase=phase)
+        assert step(state, event) == (state, ())
+    coughed, _ = play(speaking(), talk.SpeechStarted(), event, talk.SpeechPaused(FIRST), event)
+    resumed, commands = play(coughed, talk.InterruptionJudged(3, FIRST, meant=False), event)
+    assert resumed.phase is Phase.ENDED
+    assert commands[0] == talk.ResumePlayout(3)
+
+
+def test_who_goes_on_talking_is_not_sent_away() -> None:
+    state, commands = play(
+        speaking(),
+        talk.SpeechStarted(),
+        talk.SpeechPaused(FIRST),
+        talk.InterruptionJudged(3, FIRST, meant=True),
+        *LEAVING,
+    )
+    assert state.phase is Phase.HEARING
+    assert not any(isinstance(command, talk.HangUp | talk.PutThrough) for command in commands)

@@ -1,6 +1,8 @@
 """What the model is told of the talk: only what was heard."""
 
-from stasis_app.history import PICKED_UP, History, Message
+from itertools import pairwise
+
+from stasis_app.history import PICKED_UP, History, Message, ToolUse
 from stasis_app.settings import Example
 
 PROMPT = Message("system", "You are a shop.")
@@ -81,3 +83,35 @@ def test_a_greeting_is_preceded_by_the_caller_as_chat_templates_want_it() -> Non
     history = History(PROMPT.text)
     history.bot_said("Good day.", cut=False)
     assert history.messages()[1:] == (Message("user", PICKED_UP), Message("assistant", "Good day."))
+
+
+USE = ToolUse("call00001", "status", '{"n": 1}', '{"data": "ready"}')
+
+
+def test_a_tool_and_its_result_stand_where_it_ended() -> None:
+    history = talk("Where is it?")
+    history.tool_used(USE)
+    history.bot_said("It is ready.", cut=False)
+    history.caller_said("Thanks.")
+    assert history.messages()[1:] == (
+        Message("user", "Where is it?"),
+        Message("assistant", "", USE),
+        Message("tool", USE.result, USE),
+        Message("assistant", "It is ready."),
+        Message("user", "Thanks."),
+    )
+    assert history.last_answer() == "It is ready."
+
+
+def test_no_window_of_messages_parts_a_call_from_its_result() -> None:
+    history = History(PROMPT.text, max_messages=4)
+    for _ in range(9):
+        history.caller_said("Where is it?")
+        history.tool_used(USE)
+        history.bot_said("It is ready.", cut=False)
+        roles = [message.role for message in history.messages()[1:]]
+        assert roles[0] == "user"
+        assert all(before == "assistant" for before, role in pairwise(roles) if role == "tool")
+        assert roles.count("tool") == sum(
+            message.role == "assistant" and message.use is not None for message in history.messages()
+        )

@@ -42,6 +42,13 @@ def test_the_device_chooses_the_engine_unless_it_is_set(settings: LlmSettings, e
     assert engine_of(settings) == engine
 
 
+def test_vllm_is_told_how_the_model_calls_tools_where_some_are_offered() -> None:
+    line = list(command(GPU.model_copy(update={"tool_parser": "hermes"}), unplanned(GPU)))
+    assert pairs(line)["--tool-call-parser"] == "hermes"
+    assert "--enable-auto-tool-choice" in line
+    assert "--enable-auto-tool-choice" not in command(GPU, unplanned(GPU))
+
+
 def test_vllm_is_started_with_what_is_set() -> None:
     line = list(command(GPU, unplanned(GPU)))
     assert line[:3] == [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]

@@ -1,6 +1,8 @@
 """What a worker is started with: its card, its cores, the prompts to read ahead."""
 
-from gpu_workers.settings import SttSettings
+from gpu_workers.settings import SttSettings, begun
+from stasis_app.settings import Profile
+from stasis_app.tools.settings import Tools
 from voicebot.config import Config, parse
 from voicebot.worker import environment, voiced, warmed
 
@@ -28,3 +30,14 @@ def test_the_voice_worker_has_the_voices_of_the_profiles_each_once() -> None:
         {},
     )
     assert voiced(config).voices == ("v/anna.onnx", "v/ben.onnx")
+
+
+def test_tools_are_read_ahead_with_the_talk_they_are_offered_in() -> None:
+    plain = Profile(prompt="a")
+    own = Config(profiles={"default": plain, "b": Profile(prompt="b", tools=Tools(hang_up=True))})
+    settings = warmed(own)
+    without, with_tools = map(begun, settings.warm_talks)
+    assert without == {"messages": [{"role": "system", "content": "a"}]}
+    assert [tool["function"]["name"] for tool in with_tools["tools"]] == ["hang_up"]
+    assert settings.tool_parser == "hermes"
+    assert warmed(Config(profiles={"default": plain})).tool_parser is None

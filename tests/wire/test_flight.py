@@ -65,6 +65,7 @@ def test_a_talk_is_decided_again_as_it_was(virtual_time: RunVirtual, tmp_path: P
 def test_every_event_comes_back_as_it_was(kind: type) -> None:
     said = Utterance(3, b"", 1.5, 2.25, 600, 16_000)
     values = {"turn": 4, "utterance": said, "meant": True, "digits": "12", "cause": "normal"}
+    values["target"] = "front_desk"
     event = kind(**{field.name: values[field.name] for field in fields(kind)})
     state, commands = step(State(), event)
     lines = [flight.head_line("c1", State()), flight.step_line(1.25, event, state, commands)]

@@ -21,6 +21,15 @@ def in_clear_text(config: Config) -> Iterator[str]:
         for url in urls
         if url
     ]
+    addresses += [
+        (
+            ("profiles", name, "tools", "http", tool, "url"),
+            request.url,
+            "its headers and what the model asks it",
+        )
+        for name, profile in config.profiles.items()
+        for tool, request in profile.tools.http.items()
+    ]
     for path, url, what in addresses:
         parts = urlsplit(url)
         if parts.scheme == "http" and not is_loopback(parts.hostname or ""):

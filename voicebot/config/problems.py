@@ -34,6 +34,8 @@ _BOUNDS = {
 _PATTERNS = {
     r"^https?://[^/]+(/.*)?$": "must be an address like http://10.0.0.5:8088",
     r"^[A-Za-z0-9_.-]+$": "may hold letters, digits, `_`, `.` and `-` only",
+    r"^[a-z][a-z0-9_]{0,39}$": "is no name: one begins with a small letter and holds these, digits and `_` only",
+    r"^[A-Za-z0-9*#+.-][A-Za-z0-9_*#+.-]{0,79}$": "may hold letters, digits and `_*#+.-` only, up to 80 of them",
     r"^[A-Za-z0-9_-]+$": "is no name: one holds letters, digits, `_` and `-` only",
 }
 
@@ -64,10 +66,10 @@ def without_empty_sections(data: Mapping[str, object], model: object) -> dict[st
 
 
 def key_names(model: type[BaseModel], path: KeyPath = ()) -> Iterator[KeyPath]:
-    """Every key path there is below `model`; entries of a mapping of models are not listed."""
+    """Every key path there is below `model`; entries of a mapping of models, and sections that may be null, are not."""
     for name, field in model.model_fields.items():
         here = (*path, name)
-        inner = _plain(field.annotation)
+        inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             yield from key_names(inner, here)
         else:

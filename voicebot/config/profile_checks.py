@@ -23,6 +23,14 @@ def profile_findings(config: Config) -> Iterator[Finding]:
                     f"has no words, is `{passage}`: write the passage as the bot says it, or take it out"
                 )
                 yield finding(message, (*here, "must_play", index))
+        for tool, request in profile.tools.http.items():
+            if request.timeout_s >= profile.answer_timeout_s:
+                yield finding(
+                    "must be less than answer_timeout_s, after which the caller hears an apology:"
+                    f" {request.timeout_s:g} is not less than {profile.answer_timeout_s:g}",
+                    (*here, "tools", "http", tool, "timeout_s"),
+                    (*here, "answer_timeout_s"),
+                )
         llm = config.workers.llm
         if llm.start and profile.max_tokens >= llm.context_tokens:
             yield finding(
