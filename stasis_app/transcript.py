@@ -8,6 +8,7 @@ import contextlib
 import json
 import logging
 import os
+import stat
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -40,6 +41,9 @@ class Transcript(AbstractContextManager["Transcript"]):
     def __enter__(self) -> "Transcript":
         if self._path:
             descriptor = os.open(self._path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                with contextlib.suppress(PermissionError):  # somebody else's file
+                    os.fchmod(descriptor, 0o600)  # it may have been there before
             self._file = os.fdopen(descriptor, "ab", buffering=0)
             self._writer = ThreadPoolExecutor(1, "transcript")
         return self

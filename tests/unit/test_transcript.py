@@ -24,8 +24,11 @@ def write_three(transcript: Transcript) -> None:
         transcript.write("c1", a_turn(number), "Good day to you. " * 8, cut=False)
 
 
-async def test_nobody_else_can_read_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("there", [False, True])
+async def test_nobody_else_can_read_it(tmp_path: Path, there: bool) -> None:
     path = tmp_path / "said.jsonl"
+    if there:
+        path.touch(mode=0o644)
     with Transcript(path) as transcript:
         write_three(transcript)
     assert path.stat().st_mode & 0o777 == 0o600
