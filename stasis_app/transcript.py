@@ -8,7 +8,6 @@ import contextlib
 import json
 import logging
 import os
-import stat
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -41,7 +40,7 @@ class Transcript(AbstractContextManager["Transcript"]):
     def __enter__(self) -> "Transcript":
         if self._path:
             descriptor = os.open(self._path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
-            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            if self._path.is_file():  # no device
                 with contextlib.suppress(PermissionError):  # somebody else's file
                     os.fchmod(descriptor, 0o600)  # it may have been there before
             self._file = os.fdopen(descriptor, "ab", buffering=0)
