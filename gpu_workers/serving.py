@@ -19,10 +19,7 @@ import uvicorn
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
-from prometheus_client import (
-    CONTENT_TYPE_LATEST,
-    generate_latest,
-)
+from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, SecretStr
 from starlette.exceptions import HTTPException
 
@@ -133,7 +130,7 @@ def _health_route(status: Status) -> Callable[[], Coroutine[Any, Any, JSONRespon
 
 def _metrics_route(metrics: Metrics) -> Callable[[], Coroutine[Any, Any, Response]]:
     async def prometheus() -> Response:
-        return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+        return Response(await metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
     return prometheus
 

@@ -56,6 +56,12 @@ class SttSettings(WorkerSettings):
     )
     compute_type: str = Field("int8", description="int8 on a CPU, float16 or int8_float16 on a GPU.")
     copies: int = Field(1, ge=1, le=16, description="Copies of the model that decode side by side.")
+    beam: int = Field(
+        5,
+        ge=1,
+        le=10,
+        description="Wordings followed at a time: more hear better in noise, 1 is the fastest.",
+    )
     language: str | None = Field("en", description="Spoken language; null: recognised by the model.")
     queue_limit: int = Field(64, ge=1, description="More waiting requests than this are refused with 429.")
 
@@ -106,9 +112,7 @@ class LlmSettings(WorkerSettings):
         le=256,
         description="Answers written side by side; vLLM, if this is not set: one for each call.",
     )
-    queue_limit: int = Field(
-        64, ge=1, description="vLLM: more waiting requests than this are refused with 429."
-    )
+    queue_limit: int = Field(64, ge=1, description="More waiting requests than this are refused with 429.")
     python: Path | None = Field(
         None, description="vLLM: the Python it is installed for, where that is another one than ours."
     )

@@ -1,11 +1,11 @@
 """What a worker tells of itself: its phase at /health, its counters at /metrics."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from gpu_workers.errors import RequestError
 
@@ -67,9 +67,12 @@ class Status:
 
 
 class Metrics:
-    """What every worker counts; a worker adds its own to `registry`."""
+    """What every worker counts; a worker adds its own to `registry`.
 
-    def __init__(self, status: Status) -> None:
+    `engine`: what the engine behind it tells, in the same text form.
+    """
+
+    def __init__(self, status: Status, engine: Callable[[], Awaitable[str]] | None = None) -> None:
         self.registry = CollectorRegistry()
         name = f"voicebot_{status.kind}"
         self.requests = Counter(
@@ -85,6 +88,13 @@ class Metrics:
         queue.set_function(status.waiting)
         ready = Gauge(f"{name}_ready", "1 while requests are served.", registry=self.registry)
         ready.set_function(lambda: status.phase is Phase.READY)
+
+        self._engine = engine
+
+    async def text(self) -> bytes:
+        """For Prometheus."""
+        own = generate_latest(self.registry)
+        return own + (await self._engine()).encode() if self._engine else own
 
     def answered(self, status: int, seconds: float) -> None:
         self.requests.labels(status).inc()

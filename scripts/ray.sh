@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Makes var/ray for the tests of the cluster: what .venv has, and Ray beside it, pinned in requirements/ray.txt.
+# Makes var/ray for the tests of the cluster: what .venv has, and Ray beside it, pinned in requirements/ray.txt; and
+# fetches the schemas that the tests of deploy/ hold the manifests against.
 # A second run finds it done. It sees .venv's packages, so that nothing is installed twice.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 env=var/ray
 scripts/setup.sh dev
+.venv/bin/python -m tests.cluster.kubernetes_schema
 stamp() { { pwd -P; .venv/bin/python -V; cat requirements/ray.txt requirements/dev.txt scripts/ray.sh; } | cksum; }
 if [ "$(cat $env/done 2>/dev/null)" = "$(stamp)" ]; then exit 0; fi
 echo "Installing Ray into $env (about 110 MB to download, less what pip has cached)."

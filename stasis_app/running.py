@@ -100,6 +100,7 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
                 on_call=lambda start: calls[0].on_call(start),
                 on_state=lambda state: calls[0].on_link(state),
                 run=secrets.token_hex(4),
+                processes=setup.processes,
                 on_handed_back=lambda reason: metrics.calls_refused.labels(reason).inc(),
             )
         )

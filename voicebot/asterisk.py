@@ -19,7 +19,7 @@ from typing import Self
 from pydantic import SecretStr
 
 from asterisk_conf import CONF_DIR
-from voicebot.child import guarded
+from gpu_workers.leash import leashed
 from voicebot.errors import PortTakenError
 from voicebot.programs import AsteriskError, AsteriskInstall, find_or_fetch
 from voicebot.run_folder import run_folder
@@ -199,7 +199,7 @@ class AsteriskProcess:
     async def _start(self, stack: AsyncExitStack) -> None:
         with (self._folder / "console").open("wb") as console:
             self._process = await asyncio.create_subprocess_exec(
-                *guarded(self._command("-f")),
+                *leashed(self._command("-f")),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=console,
                 stderr=console,

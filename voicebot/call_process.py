@@ -14,6 +14,7 @@ from voicebot.addresses import web_url
 from voicebot.config import PASSWORD_VARIABLE, Config, cache_dir
 from voicebot.config.clear_text import in_clear_text
 from voicebot.config.processes import parts_of, share_of
+from voicebot.config.weak_secrets import weak_secrets
 from voicebot.errors import ConfigError, UsageError
 from voicebot.interrupts import run_until_interrupted, run_until_told
 from voicebot.run_folder import run_folder
@@ -41,7 +42,7 @@ def run_call_process(config: Config, transcript: Path | None, number: int | None
     processes = config.calls.processes
     config = share_of(config, number or 1)
     logs.configure(config.log, config.ari.app if several else "")
-    for warning in in_clear_text(config):
+    for warning in (*in_clear_text(config), *weak_secrets(config)):
         log.warning("%s", warning)
     return run_until_told(lambda stop: _serve(config, processes, transcript, stop))
 

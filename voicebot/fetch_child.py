@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from voicebot.child import guarded
+from gpu_workers.leash import leashed
 from voicebot.errors import PartError
 from voicebot.supervise import Say
 
@@ -18,7 +18,7 @@ async def fetch_missing(config_file: Path, say: Say) -> None:
     """Run `voicebot fetch`, passing its progress on. Raises PartError with what it says when it fails."""
     command = (sys.executable, "-m", "voicebot", "fetch", "--only-missing", "-c", str(config_file))
     process = await asyncio.create_subprocess_exec(
-        *guarded(command),
+        *leashed(command),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -67,6 +67,7 @@ def _stt(config: Config) -> SttDemand:
         compute_type=stt.compute_type if chosen else None,
         copies=stt.copies,
         threads=stt.threads,
+        beam=stt.beam,
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from voicebot.child import guarded
+from gpu_workers.leash import leashed
 from voicebot.child_log import ChildLog
 from voicebot.errors import PartError
 
@@ -104,7 +104,7 @@ class Part:
     async def _run_once(self) -> int:
         with self._log.pipe() if self._log else nullcontext() as output:
             process = await asyncio.create_subprocess_exec(
-                *guarded(self.child.command),
+                *leashed(self.child.command),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

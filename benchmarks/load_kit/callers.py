@@ -15,9 +15,9 @@ from benchmarks.load_kit.ruler import CallFigures, judge
 from benchmarks.load_kit.scenario import injection, scenario, sound_name
 from benchmarks.load_kit.system import HOST, SIPP, Bench
 from caller_phone.g711 import Samples
+from gpu_workers.leash import leashed
 from tests.support.rig import free_ports
 from voicebot.cache import default_cache_dir
-from voicebot.child import guarded
 from voicebot.programs import fetch_sipp
 
 EXTENSION = "1000"
@@ -87,7 +87,7 @@ async def sipp_calls(
         devnull = asyncio.subprocess.DEVNULL
         with (folder / "stderr").open("wb") as stderr:
             process = await asyncio.create_subprocess_exec(
-                *guarded(command),
+                *leashed(command),
                 cwd=folder,
                 stdin=devnull,
                 stdout=devnull,

@@ -11,7 +11,7 @@ from benchmarks.load_kit.ruler import CallFigures, Outcome, Utterance, percentil
 NOISY_SHARE = 0.10
 
 HEARD = (
-    "calls", "refused", "lost", "set-up p95", "greeting p95", "questions", "missing", "early",
+    "calls", "refused", "after p95", "lost", "set-up p95", "greeting p95", "questions", "missing", "early",
     "response p50", "p95", "p99", "cut p50", "cut p95", "gap p99", "gap max", "packets lost",
 )  # fmt: skip
 
@@ -58,21 +58,24 @@ class Step:
         return [call for call in self.figures if call.outcome is not Outcome.REFUSED]
 
     @property
+    def refused(self) -> list[CallFigures]:
+        """Calls that the dialplan took back."""
+        return [call for call in self.figures if call.outcome is Outcome.REFUSED]
+
+    @property
     def answered(self) -> Counter[bool | None]:
         return Counter(one.answered(self.patience_s) for one in self.utterances)
-
-    def count(self, outcome: Outcome) -> int:
-        return sum(call.outcome is outcome for call in self.figures)
 
     @property
     def lost(self) -> int:
         """Calls that failed; of those that were made and left no trace on the wire, too."""
-        return self.count(Outcome.LOST) + self.calls - len(self.figures)
+        lost = sum(call.outcome is Outcome.LOST for call in self.figures)
+        return lost + self.calls - len(self.figures)
 
     @property
     def refused_wrongly(self) -> int:
         """Callers who were refused though there was a place, or taken though there was none."""
-        return abs(self.count(Outcome.REFUSED) - max(0, self.calls - self.places))
+        return abs(len(self.refused) - max(0, self.calls - self.places))
 
 
 def heard_row(step: Step) -> tuple[object, ...]:
@@ -81,9 +84,10 @@ def heard_row(step: Step) -> tuple[object, ...]:
     answered = step.answered
     return (
         step.label,
-        step.count(Outcome.REFUSED),
+        len(step.refused),
+        whole(percentile([call.setup_ms or 0.0 for call in step.refused], 95)),
         step.lost,
-        whole(percentile([call.setup_ms for call in step.figures if call.setup_ms is not None], 95)),
+        whole(percentile([call.setup_ms for call in step.talked if call.setup_ms is not None], 95)),
         whole(percentile([call.greeting_ms for call in step.talked if call.greeting_ms is not None], 95)),
         answered[True] + answered[False],
         answered[False],
@@ -150,9 +154,7 @@ def faults(steps: Sequence[Step], left: Mapping[str, int]) -> list[str]:
         if step.lost:
             found.append(f"{step.calls} calls: {step.lost} lost{f': {told}' if told else ''}")
         if step.refused_wrongly:
-            found.append(
-                f"{step.calls} calls, {step.places} places: {step.count(Outcome.REFUSED)} were refused"
-            )
+            found.append(f"{step.calls} calls, {step.places} places: {len(step.refused)} were refused")
         if missing := step.answered[False]:
             found.append(f"{step.calls} calls: {missing} questions were never answered")
         if step.apologies:

@@ -10,7 +10,6 @@ from pathlib import Path
 from benchmarks.load_kit.callers import judged, sipp_calls
 from benchmarks.load_kit.card import whole
 from benchmarks.load_kit.growth import Growth, growth_rows, thirds
-from benchmarks.load_kit.leaks import baseline_of, left_behind
 from benchmarks.load_kit.parts import Moment
 from benchmarks.load_kit.plan import Pace, talk
 from benchmarks.load_kit.ruler import CallFigures, Outcome, percentile
@@ -34,6 +33,8 @@ third of the time, after the first minute. Response and gap are those of benchma
 
 @dataclass
 class Soaked:
+    """`left`: what was left behind, by its kind."""
+
     minutes: float
     calls: int
     figures: list[CallFigures] = field(default_factory=list)
@@ -57,7 +58,6 @@ async def soak(
     ]
     soaked = Soaked(minutes, calls)
     loop = asyncio.get_running_loop()
-    baseline = await baseline_of(bench)
     end_s = loop.time() + 60 * minutes
     most = 1_000_000  # it is told to begin no more when the time is over
     async with sipp_calls(bench, sip_port, talks, clips, calls=most, at_once=calls, rate=_RATE) as sipp:
@@ -67,7 +67,6 @@ async def soak(
         with suppress(ProcessLookupError):
             sipp.process.send_signal(signal.SIGUSR1)
         await sipp.ended(_END_S)
-    soaked.left = await left_behind(bench, baseline)
     soaked.figures += await judged(folder, None)
     return soaked
 

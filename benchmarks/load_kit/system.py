@@ -18,8 +18,8 @@ import aiohttp
 import yaml
 
 from benchmarks.load_kit.parts import Moment, Open, held_open, moment, named
+from gpu_workers.leash import leashed
 from tests.support.rig import free_ports
-from voicebot.child import guarded
 from voicebot.config import Config, parse
 from voicebot.config.lakeside import LAKESIDE_BIKES
 from voicebot.up import running
@@ -166,7 +166,7 @@ async def tapped(bench: Bench, folder: Path) -> AsyncIterator[int]:
 async def child(command: Sequence[str]) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
     """A process of ours in the root of the repository, with its first line; it gets SIGTERM at the end."""
     process = await asyncio.create_subprocess_exec(
-        *guarded(command),
+        *leashed(command),
         cwd=ROOT,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,

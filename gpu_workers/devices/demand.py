@@ -67,12 +67,15 @@ class SttDemand:
     compute_type: str | None = None
     copies: int = 1
     threads: int = 1
+    beam: int = 5
 
     def need(self, compute_type: str, *, on_gpu: bool) -> Sum | None:
         if self.shape is None:
             return None
         batch = GPU_BATCH if on_gpu else 1
-        return whisper_need(self.shape, compute_type, batch=batch, copies=self.copies, on_gpu=on_gpu)
+        return whisper_need(
+            self.shape, compute_type, batch=batch, copies=self.copies, on_gpu=on_gpu, beam=self.beam
+        )
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def calls_on(device: Device, shape: Shape, context_tokens: int, kv_fp8: bool = F
 def whisper_fits(machine: Machine) -> list[Fit]:
     found = []
     for name in WHISPERS:
-        need = whisper_need(WHISPER[name], "float16", batch=GPU_BATCH, copies=1, on_gpu=True)
+        need = whisper_need(WHISPER[name], "float16", batch=GPU_BATCH, copies=1, on_gpu=True, beam=5)
         fits = {device.label: int(need.size <= room_of(device)) for device in machine.devices()}
         found.append(Fit(f"whisper {name}", "float16", need.size, fits, is_whisper=True))
     return found

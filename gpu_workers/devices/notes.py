@@ -1,11 +1,16 @@
 """What works and costs: warnings, each with its price. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from gpu_workers.devices.demand import AUTO, Demand, LlmDemand, SttDemand
 from gpu_workers.devices.facts import Device, Host, Machine, gib
 from gpu_workers.devices.limits import OLDEST_WITH_FP8
 from gpu_workers.devices.plan import CPU, Placed, Warned
+
+# the oldest branches of the driver for each (NVIDIA, CUDA Toolkit release notes, table of minor version compatibility)
+CUDA_12_DRIVER: Final = 525
+CUDA_13_DRIVER: Final = 580
 
 
 def machine_notes(machine: Machine, demand: Demand, placed: Iterable[Placed]) -> Iterator[Warned]:
@@ -19,10 +24,24 @@ def machine_notes(machine: Machine, demand: Demand, placed: Iterable[Placed]) ->
                 f"cuda:{card.index}", "is in MIG mode and has no slices", f"It cannot be used: {mend}"
             )
     used = {one.device for one in placed}
+    yield from _driver(machine.driver, demand, used)
     idle = [device.label for device in machine.devices() if device.uuid not in used]
     if idle and not wanted:
         what = f"not used: every workers.*.device is {CPU}"
         yield Warned(", ".join(idle), what, f"With `device: {AUTO}` the plan chooses (docs/gpus.md)")
+
+
+def _driver(driver: str, demand: Demand, used: Iterable[str]) -> Iterator[Warned]:
+    version = driver.partition(".")[0]
+    if not version.isdigit() or set(used) <= {CPU}:
+        return
+    if int(version) < CUDA_12_DRIVER:
+        what = f"{driver} is too old for CUDA 12, which CTranslate2 and vLLM are built for or later"
+        yield Warned("driver", what, f"No model starts on a card: update it to {CUDA_12_DRIVER} or newer")
+    elif int(version) < CUDA_13_DRIVER and demand.llm and demand.llm.engine == "vllm":
+        what = f"{driver} is too old for CUDA 13, which vLLM 0.32 of the package index is built for"
+        yield Warned("driver", what, f"It does not start: update the driver to {CUDA_13_DRIVER} or newer, or install a"
+                     " build of vLLM for CUDA 12")  # fmt: skip
 
 
 def stt_notes(stt: SttDemand, placed: Placed) -> Iterator[Warned]:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,14 +11,8 @@ from gpu_workers.devices.facts import Card, Host, Link, Machine, Memory, Mig, Sl
 
 T = TypeVar("T")
 
-# what a card or driver may lack without being out of order
-_ABSENT = {
-    "NVMLError_NotSupported",
-    "NVMLError_FunctionNotFound",
-    "NVMLError_ArgumentVersionMismatch",
-    "NVMLError_NoPermission",
-    "NVMLError_InvalidArgument",
-}
+# a card that says this is out of order; whatever else keeps a fact back that can be done without does not
+_OUT_OF_ORDER = {"NVMLError_GpuIsLost", "NVMLError_ResetRequired", "NVMLError_Uninitialized"}
 _NO_DRIVER = {"NVMLError_LibraryNotFound", "NVMLError_DriverNotLoaded"}
 _MENDS = {
     "NVMLError_LibRmVersionMismatch": "the driver was updated while it ran: restart the machine",
@@ -51,7 +46,8 @@ def this_machine(*, cards: bool = True) -> Machine:
     except pynvml.NVMLError as error:
         return Machine(host=host, problem=_problem(error))
     finally:
-        pynvml.nvmlShutdown()
+        with suppress(pynvml.NVMLError):
+            pynvml.nvmlShutdown()
 
 
 def _problem(error: Exception) -> str:
@@ -71,6 +67,8 @@ def _machine(nvml: Any, host: Host) -> Machine:
             cards.append(_card(nvml, nvml.nvmlDeviceGetHandleByIndex(index), index))
         except nvml.NVMLError as error:  # one card in trouble hides no other
             problems.append(f"cuda:{index}: {_problem(error) or error}")
+        except ValueError as error:  # a size or a text that cannot be: also of the models of `facts`
+            problems.append(f"cuda:{index}: the NVIDIA driver tells what cannot be ({_first_line(error)})")
     driver = _optional(nvml, nvml.nvmlSystemGetDriverVersion, "")
     return Machine(cards=tuple(cards), host=host, driver=_text(driver), problem="; ".join(problems))
 
@@ -140,12 +138,16 @@ def _users(nvml: Any, handle: Any) -> tuple[User, ...]:
 def _optional(nvml: Any, ask: Callable[[], T], otherwise: T) -> T:
     try:
         return ask()
-    except UnicodeDecodeError:  # the binding wants UTF-8 of every process name
+    except ValueError:  # the binding wants UTF-8 of every process name; a link of 4294967295 lanes
         return otherwise
     except nvml.NVMLError as error:
-        if type(error).__name__ in _ABSENT | {"NVMLError_NotFound"}:
-            return otherwise
-        raise
+        if type(error).__name__ in _OUT_OF_ORDER:
+            raise
+        return otherwise
+
+
+def _first_line(error: ValueError) -> str:
+    return " ".join(str(error).split())[:120]
 
 
 def _text(value: str | bytes) -> str:

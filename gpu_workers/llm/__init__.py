@@ -1,7 +1,6 @@
-"""The language model behind `POST /v1/chat/completions`: the engine's own OpenAI server, started right.
+"""The language model behind `POST /v1/chat/completions`.
 
-vLLM on a GPU, llama.cpp (xllamacpp) on a CPU. Their /health answers 200 when ready and 503 while loading, without our
-fields; their /metrics is theirs (llama.cpp asks the API key for it).
+vLLM on a GPU: its own OpenAI server, with our gate before it. llama.cpp on a CPU: our own API before its server.
 """
 
 from pathlib import Path

@@ -16,10 +16,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpu_workers.errors import RequestError
 from gpu_workers.guard import Guard
+from gpu_workers.llm.line import MAX_BODY, queue_full
 
 VARIABLE: Final = "VOICEBOT_GATE"
 WARMING: Final = "x-voicebot-warming"
-_MAX_BODY: Final = 4 * 1024 * 1024
 _WARM_UP_S: Final = 5
 
 
@@ -36,6 +36,7 @@ class Terms:
     waiting: int
     model: str
     device: str
+    max_calls: int | None = None
 
     def to_environment(self) -> dict[str, str]:
         return {VARIABLE: json.dumps(asdict(self))}
@@ -53,7 +54,7 @@ class Gate:
         self._app = app
         # the key is vLLM's own to check
         self._guarded = Guard(
-            app, refusal=self._refusal, api_key=None, max_body=_MAX_BODY, answered=lambda *_: None
+            app, refusal=self._refusal, api_key=None, max_body=MAX_BODY, answered=lambda *_: None
         )
         self._open = False
         self._busy = 0
@@ -84,9 +85,7 @@ class Gate:
                 503, "the llm worker is loading: it warms up", code="loading", retry_after_s=_WARM_UP_S
             )
         if self._busy > self._terms.running + self._terms.waiting:
-            return RequestError(
-                429, f"{self._terms.waiting} requests wait already", code="queue_full", retry_after_s=1
-            )
+            return queue_full(self._terms.waiting)
         return None
 
     async def _health(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -107,6 +106,7 @@ class Gate:
             "model": self._terms.model,
             "device": self._terms.device,
             "queue": max(0, self._busy - self._terms.running),
+            "max_calls": self._terms.max_calls,
             "detail": "" if ready else "it warms up" if live else "the engine is dead",
         }
         await JSONResponse(said, 200 if ready else 503)(scope, receive, send)

@@ -19,8 +19,8 @@ from typing import Final
 import gpu_workers
 from gpu_workers.devices.plan import LlmPlacement
 from gpu_workers.errors import ModelError
+from gpu_workers.leash import leashed
 from gpu_workers.llm.gate import WARMING, Terms
-from gpu_workers.llm.leash import leashed
 from gpu_workers.llm.listening import check_port, own_address
 from gpu_workers.llm.vllm import DRAIN_S, command, environment, unplanned
 from gpu_workers.llm.warm import post
@@ -50,6 +50,7 @@ def run(settings: LlmSettings, placement: LlmPlacement | None = None) -> None:
             waiting=settings.queue_limit,
             model=settings.model,
             device=placement.device,
+            max_calls=settings.max_calls,
         )
         server = _Server(settings, placement, terms, Path(folder))
         with server.running(), _signals(server.stop):

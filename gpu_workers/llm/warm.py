@@ -10,10 +10,10 @@ import logging
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from pydantic import SecretStr
 
@@ -31,13 +31,6 @@ _REASON_BYTES: Final = 500
 Talk = tuple[TalkMessage, ...]
 
 
-class Serving(Protocol):
-    """A running llama.cpp server."""
-
-    @property
-    def listening_address(self) -> str: ...
-
-
 class SlotStates:
     """Files in `folder`, one a model and beginning. A state that cannot be had costs time in a call, nothing else."""
 
@@ -51,18 +44,15 @@ class SlotStates:
             raise ModelError(f"{folder} cannot be made: {error.strerror}; set workers.cache_dir") from error
         self._forget_old()
 
-    def prepare(self, talks: Sequence[Talk], start: Callable[[], Serving]) -> None:
-        """Reads the beginnings that have no file yet, with a server of its own that nobody else reaches."""
+    def prepare(self, base: str, talks: Sequence[Talk], api_key: SecretStr | None) -> None:
+        """Has the server at `base` read the beginnings that have no file yet."""
         missing = [talk for talk in dict.fromkeys(talks) if not (self.folder / self._name(talk)).exists()]
-        if not missing:
-            return
-        log.info("reading the beginning of %d talk(s) for the first time", len(missing))
-        server = start()
+        if missing:
+            log.info("reading the beginning of %d talk(s) for the first time", len(missing))
         for talk in missing:
             asked = {**begun(talk), "max_tokens": 1, "id_slot": 0}
-            base = server.listening_address
-            if post(f"{base}/v1/chat/completions", asked, _READ_S, None):
-                post(f"{base}/slots/0?action=save", {"filename": self._name(talk)}, _RESTORE_S, None)
+            if post(f"{base}/v1/chat/completions", asked, _READ_S, api_key):
+                post(f"{base}/slots/0?action=save", {"filename": self._name(talk)}, _RESTORE_S, api_key)
 
     def restore(self, base: str, talks: Sequence[Talk], slots: int, api_key: SecretStr | None) -> None:
         """Gives each slot of the server at `base` one of the beginnings, in turn."""

@@ -54,7 +54,7 @@ def routes(service: Service, own_model: str, default_language: str | None) -> AP
         check_model(model, own_model, _HOSTED)
         spoken = None if language == _RECOGNISED else language or default_language
         service.check_language(spoken)
-        utterance = Utterance(samples_of(await file.read()), spoken, prompt)
+        utterance = Utterance(samples_of(await file.read()), spoken, prompt, x_priority == "partial")
         deadline = None if x_deadline_ms is None else x_deadline_ms / 1000
         work = service.submit(utterance, Priority[x_priority.upper()], deadline, x_call_id)
         return _answer(await while_connected(request, work), response_format)

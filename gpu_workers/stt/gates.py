@@ -17,8 +17,6 @@ _PERHAPS_NO_SPEECH: Final = 0.3
 _SURE_LOGPROB: Final = -0.36
 _UNSURE_LOGPROB: Final = -0.8
 _GUESSED_LOGPROB: Final = -1.1
-_GUESSED_WORDS_LOGPROB: Final = -0.45
-_ENOUGH_WORDS: Final = 4
 _WORDS_PER_S: Final = 4.5
 _SPARE_WORDS: Final = 4
 _TOKENS_PER_S: Final = 7
@@ -67,23 +65,23 @@ def is_runaway(decoding: Decoding, length_s: float) -> bool:
 
 
 def is_doubtful(decoding: Decoding, length_s: float) -> bool:
-    """Whether a decoding in a short window should be done once more in a longer one.
-
-    Near the end of its window the decoder begins the sentence again instead of ending it. That a person ends with
-    three words said before is rare, and costs only the second decoding. And where it is not clear that somebody spoke,
-    the window decides in which the limits below were measured.
+    """Whether a decoding in a short window should be done once more in a longer one: it does not end as it should, or
+    it is not clear that somebody spoke, and then the window decides in which the limits below were measured.
     """
     return (
-        is_runaway(decoding, length_s)
+        ends_badly(decoding, length_s)
         or decoding.no_speech_prob >= _PERHAPS_NO_SPEECH
         or decoding.avg_logprob <= _UNSURE_LOGPROB
-        or _says_its_end_twice(_UNIT.findall(decoding.text.lower()))
     )
 
 
-def is_guessed(decoding: Decoding) -> bool:
-    """Whether the words are so unsure that the full window may know better. One or two words say too little of that."""
-    return decoding.avg_logprob < _GUESSED_WORDS_LOGPROB and len(_words(decoding.text)) >= _ENOUGH_WORDS
+def ends_badly(decoding: Decoding, length_s: float) -> bool:
+    """Whether it runs away, or says its end twice.
+
+    Near the end of its window the decoder begins the sentence again instead of ending it. That a person ends with
+    three words said before is rare, and costs only one more decoding.
+    """
+    return is_runaway(decoding, length_s) or _says_its_end_twice(_UNIT.findall(decoding.text.lower()))
 
 
 def spoken_text(decoding: Decoding, length_s: float, loudness_dbfs: float) -> str:

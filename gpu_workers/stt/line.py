@@ -14,7 +14,8 @@ class Priority(IntEnum):
 
 @dataclass(frozen=True)
 class Ticket:
-    """One waiting request. `window_s` is the encoder window it needs: those of one window make a batch."""
+    """One waiting request. `window_s` is the encoder window it needs: those of one window make a batch, the partials
+    apart from those that are answered."""
 
     number: int
     priority: Priority
@@ -25,6 +26,11 @@ class Ticket:
     @property
     def order(self) -> tuple[Priority, float, int]:
         return self.priority, self.deadline, self.number
+
+    @property
+    def kind(self) -> tuple[float, bool]:
+        """Those of one kind can be decoded together."""
+        return self.window_s, self.priority is Priority.PARTIAL
 
 
 class LineFullError(Exception):
@@ -70,9 +76,14 @@ class WaitingLine:
         return late
 
     def take(self, limit: int) -> list[Ticket]:
-        """The next to decode, at most `limit`, all of the first one's window; empty if nobody waits."""
+        """The next to decode, at most `limit`, all of the first one's kind; empty if nobody waits.
+
+        Nobody joins a batch while a better priority waits for another: on a CPU each makes the batch longer.
+        """
         in_order = sorted(self._waiting.values(), key=lambda waiting: waiting.order)
-        batch = [waiting for waiting in in_order if waiting.window_s == in_order[0].window_s][:limit]
+        others = [waiting.priority for waiting in in_order if waiting.kind != in_order[0].kind]
+        worst = min(others, default=Priority.PARTIAL)
+        batch = [one for one in in_order if one.kind == in_order[0].kind and one.priority <= worst][:limit]
         for ticket in batch:
             del self._waiting[ticket.number]
         return batch

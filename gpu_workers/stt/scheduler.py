@@ -17,11 +17,13 @@ _NO_DEADLINE_S = 3600.0
 
 @dataclass(frozen=True)
 class Utterance:
-    """What one request asks for; `language` None: to be recognised."""
+    """What one request asks for; `language` None: to be recognised; `draft`: as cheaply as it goes, words to come
+    replace it."""
 
     samples: Samples = field(repr=False)
     language: str | None = None
     prompt: str = field(default="", repr=False)
+    draft: bool = False
 
     @property
     def length_s(self) -> float:

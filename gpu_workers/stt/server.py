@@ -106,7 +106,12 @@ class _Service:
         except ImportError as error:
             raise ModelError(f"{error.name} is not installed; run: pip install 'voicebot[stt]'") from error
         recogniser = WhisperRecogniser(
-            files.path, settings.device, settings.compute_type, settings.threads, settings.copies
+            files.path,
+            settings.device,
+            settings.compute_type,
+            settings.threads,
+            settings.copies,
+            settings.beam,
         )
         recogniser.warm_up()
         return recogniser, TurnEndModel(turn_files.path) if turn_files else None

@@ -18,18 +18,17 @@ import numpy as np
 from faster_whisper import WhisperModel  # type: ignore[import-untyped]
 from faster_whisper.tokenizer import _LANGUAGE_CODES, Tokenizer  # type: ignore[import-untyped]
 from faster_whisper.transcribe import get_suppressed_tokens  # type: ignore[import-untyped]
-from numpy.typing import NDArray
 
 from gpu_workers.errors import ModelError, RequestError
 from gpu_workers.serving import device_index
-from gpu_workers.stt.audio import WHISPER_RATE, Samples, loudness_dbfs
+from gpu_workers.stt.audio import WHISPER_RATE, loudness_dbfs
 from gpu_workers.stt.batch_size import best_batch
+from gpu_workers.stt.features import features
 from gpu_workers.stt.gates import (
     SILENT_DBFS,
     Decoding,
+    ends_badly,
     is_doubtful,
-    is_guessed,
-    is_runaway,
     spoken_text,
     token_limit,
 )
@@ -38,18 +37,21 @@ from gpu_workers.stt.windows import FULL_WINDOW_S, coarse_window_s, fine_window_
 
 log = logging.getLogger(__name__)
 
-_HOP: Final = 160
 _PROMPT_TOKENS: Final = 100
 _CPU_BATCH: Final = 2
 _MOST_BATCH: Final = 32
+_DRAFT_BEAM: Final = 1
 
 
 class WhisperRecogniser:
     """A loaded model. `batch_limit` is measured: on a CPU a batch of two saves a seventh and a larger one nothing more
     (docs/decisions/0011), a GPU is tried when it warms up."""
 
-    def __init__(self, folder: Path, device: str, compute_type: str, threads: int, copies: int) -> None:
+    def __init__(
+        self, folder: Path, device: str, compute_type: str, threads: int, copies: int, beam: int = 5
+    ) -> None:
         self._on_gpu = on_gpu = device.startswith("cuda")
+        self._beam = beam
         self.batch_limit = _CPU_BATCH
         try:
             self._model = WhisperModel(
@@ -120,7 +122,7 @@ class WhisperRecogniser:
         return [transcripts[place] for place in range(len(batch))]
 
     def _guarded(self, batch: Sequence[Utterance]) -> list[Decoding]:
-        """All in one window; what is doubtful once more in a longer one, what is unclear there in all 30 s."""
+        """All in one window; what is doubtful once more in a longer one, what ends badly there too in all 30 s."""
         if not batch:
             return []
         window = max(self.window_s(utterance.length_s) for utterance in batch)
@@ -134,32 +136,26 @@ class WhisperRecogniser:
         longer = safe_window_s(utterance.length_s)
         if window_s < longer and is_doubtful(decoding, utterance.length_s):
             decoding, window_s = self._decode([utterance], longer)[0], longer
-        if window_s < FULL_WINDOW_S and (is_runaway(decoding, utterance.length_s) or is_guessed(decoding)):
-            log.debug("%.1f s are not clear in a window of %.0f s", utterance.length_s, window_s)
+        if window_s < FULL_WINDOW_S and not utterance.draft and ends_badly(decoding, utterance.length_s):
+            log.debug("%.1f s end badly in a window of %.0f s", utterance.length_s, window_s)
             return self._decode([utterance], FULL_WINDOW_S)[0]
         return decoding
 
     def _decode(self, batch: Sequence[Utterance], window_s: float) -> list[Decoding]:
-        """One call of encoder and decoder for all whose prompts are of one length, as CTranslate2 wants it."""
-        groups: dict[int, list[int]] = {}
+        """One call of encoder and decoder for all of one beam and one length of prompt, as CTranslate2 wants it."""
+        groups: dict[tuple[int, int], list[int]] = {}
         for place, utterance in enumerate(batch):
-            groups.setdefault(len(self._said_before(utterance)), []).append(place)
+            kind = len(self._said_before(utterance)), self._beam_for(utterance)
+            groups.setdefault(kind, []).append(place)
         found: dict[int, Decoding] = {}
         for places in groups.values():
             some = [batch[place] for place in places]
-            features = np.stack([self._features(utterance.samples, window_s) for utterance in some])
-            encoded = self._model.encode(features)
+            log_mel = self._model.feature_extractor
+            encoded = self._model.encode(np.stack([features(log_mel, one.samples, window_s) for one in some]))
             found.update(
                 zip(places, self._generate(encoded, some, self._languages(some, encoded)), strict=True)
             )
         return [found[place] for place in range(len(batch))]
-
-    def _features(self, samples: Samples, window_s: float) -> NDArray[np.float32]:
-        # padding the sound, not the features, keeps the no-speech probability of noise well apart from speech's
-        wanted = int(window_s * WHISPER_RATE)
-        padded = np.pad(samples, (0, max(0, wanted - len(samples))))[:wanted]
-        mel = self._model.feature_extractor(padded)[:, : wanted // _HOP]
-        return np.ascontiguousarray(mel, np.float32)
 
     def _languages(self, batch: Sequence[Utterance], encoded: ctranslate2.StorageView) -> list[str]:
         given = [utterance.language or ("" if self._multilingual else "en") for utterance in batch]
@@ -176,7 +172,7 @@ class WhisperRecogniser:
         results = self._model.model.generate(
             encoded,
             prompts,
-            beam_size=1,
+            beam_size=self._beam_for(batch[0]),
             max_length=len(prompts[0]) + limit,
             return_scores=True,
             return_no_speech_prob=True,
@@ -184,6 +180,9 @@ class WhisperRecogniser:
             suppress_tokens=self._suppressed,
         )
         return [self._decoding(result, language) for result, language in zip(results, languages, strict=True)]
+
+    def _beam_for(self, utterance: Utterance) -> int:
+        return _DRAFT_BEAM if utterance.draft else self._beam
 
     def _decoding(self, result: Any, language: str) -> Decoding:
         tokens = result.sequences_ids[0]
@@ -212,7 +211,7 @@ class WhisperRecogniser:
             utterance.samples,
             language=utterance.language,
             initial_prompt=utterance.prompt or None,
-            beam_size=1,
+            beam_size=self._beam_for(utterance),
             temperature=0.0,
             condition_on_previous_text=False,
         )

@@ -20,16 +20,15 @@ from .rest import Ari, version_warning
 from .runs import BEAT_S, OtherRuns
 from .stream import Connected, EventStream, LinkState
 
-MAX_CONNECTIONS = 6
-HAND_BACKS = 3
-"""Requests at a time; more wait. Those that send a caller on have connections of their own, to wait behind no call that
-is being connected.
+REQUESTS, HAND_BACKS = 6, 3
+"""At a time, of all call processes together; more wait. Those that send a caller on have connections of their own, to
+wait behind no call that is being connected.
 
 Asterisk listens with a backlog of 10 (main/tcptls.c): of more connections that are opened in the same moment some are
-dropped, and tried again by the kernel after a second. http.conf's sessionlimit counts each of them, too.
+dropped, and tried again by the kernel after a second. So no more calls are connected at a time, each by one request or
+one media websocket after the other. http.conf's sessionlimit counts each connection, too.
 """
-MAX_BUILDING = 6
-"""Calls that are being connected at a time, each by one request or one media websocket after the other."""
+FEWEST_REQUESTS, FEWEST_HAND_BACKS = 2, 1
 KEEP_ALIVE_S = 5.0
 """Below http.conf's session_keep_alive of 15 s: the side that sends closes first, so no request meets a closing."""
 LOOK_EVERY_S = 30.0
@@ -48,7 +47,7 @@ class AriLink:
 
     `instance` names this bot: the same after a restart, unlike every other's on this Asterisk; `run` this process.
     `on_call` gets each caller once, `on_state` each change of the connection, `on_handed_back` the VOICEBOT_REASON of
-    each caller whom a look sent on. All are called in place and must not block.
+    each caller whom a look sent on. All are called in place and must not block. `processes` share this Asterisk.
 
     `ari` is for all requests but those that send a caller on, which go by `exits`; `building` is held while a call is
     connected.
@@ -63,11 +62,13 @@ class AriLink:
         waits: Waits = DEFAULT_WAITS,
         *,
         run: str = "",
+        processes: int = 1,
         on_handed_back: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._settings = settings
         self._on_state = on_state
         self._waits = waits
+        self._processes = processes
         self._look = asyncio.Event()
         self._version_checked = 0
         self.counts = AriCounts()
@@ -80,11 +81,12 @@ class AriLink:
         login = {"Authorization": aiohttp.encode_basic_auth(self._settings.username, password)}
         # a session of its own, so that no pool limit ever counts the event socket
         self._socket_session = aiohttp.ClientSession(headers=login, timeout=aiohttp.ClientTimeout(total=None))
-        self._session = self._pool(login, MAX_CONNECTIONS)
-        self._exit_session = self._pool(login, HAND_BACKS)
+        requests = max(FEWEST_REQUESTS, REQUESTS // self._processes)
+        self._session = self._pool(login, requests)
+        self._exit_session = self._pool(login, max(FEWEST_HAND_BACKS, HAND_BACKS // self._processes))
         self.ari = self._rest(self._session)
         self.exits = self._rest(self._exit_session)
-        self.building = asyncio.Semaphore(MAX_BUILDING)
+        self.building = asyncio.Semaphore(requests)
         self._stream = EventStream(
             self._socket_session, self._settings, self.hub.dispatch, self._changed, self.counts, self._waits
         )

@@ -1,20 +1,26 @@
-"""Kubernetes' own schemas, as a package of the package index carries them; fetched once, checked by hash.
+"""Kubernetes' own schemas, as a package of the package index carries them. `scripts/ray.sh` fetches them, once; tests
+only read them.
 
-Only one file is taken out of the package, none of its code runs. The schema of a RayService is written down here: its
-own is in no package of an index. It names every key of version 1.7.0 that deploy/ uses or may use, and the pods in it
-are checked by Kubernetes' own schema. The whole of deploy/ was checked against the original once
-(docs/decisions/0012-many-machines.md).
+    python -m tests.cluster.kubernetes_schema
+
+Only one file is taken out of the package, checked by its hash; none of the package's code runs. The schema of a
+RayService is written down here: its own is in no package of an index. It names every key of version 1.7.0 that deploy/
+uses or may use, and the pods in it are checked by Kubernetes' own schema. The whole of deploy/ was checked against the
+original once (docs/decisions/0012-many-machines.md).
 """
 
 import hashlib
 import json
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Final
 
+from gpu_workers.errors import ModelError
 from gpu_workers.models.catalogue import IndexSource, WheelPart
 from gpu_workers.models.index import download
 from gpu_workers.models.progress import Progress
+from voicebot.cache import default_cache_dir
 
 _MEMBER: Final = "kubernetes_validate/kubernetes-json-schema/v1.34.0-local-strict/_definitions.json"
 _SHA256: Final = "81c8c580f3ddb1580b342d91b9771089a38fa33ef86ee923b9b604716b2ba552"
@@ -31,20 +37,39 @@ _NAMES: Final = {
 }
 
 
-def definitions(cache: Path) -> dict[str, Any]:
-    """The strict definitions of Kubernetes 1.34. Raises ModelError when they cannot be had."""
-    kept = cache / "schemas" / f"kubernetes-1.34-{_SHA256[:12]}.json"
+def path() -> Path:
+    """Where the definitions are kept; the name says which they are."""
+    return default_cache_dir() / "schemas" / f"kubernetes-1.34-{_SHA256[:12]}.json"
+
+
+def prepare() -> Path:
+    """Fetches them if they are not here. Raises ModelError when they cannot be had or are others."""
+    kept = path()
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
+        print(f"Fetching the schemas of Kubernetes 1.34 ({_SOURCE.download_size / 1e6:.0f} MB).", flush=True)
         with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
             new = Path(folder) / "new"
             new.mkdir()
             download(_SOURCE, new, Path(folder), Progress("schemas", _SOURCE.download_size, print))
+            _checked(new / "definitions.json")
             (new / "definitions.json").replace(kept)
-    content = kept.read_bytes()
-    assert hashlib.sha256(content).hexdigest() == _SHA256, f"{kept} is not what it should be: remove it"
-    read: dict[str, Any] = json.loads(content)["$defs"]
+    return kept
+
+
+def definitions() -> dict[str, Any]:
+    """The strict definitions of Kubernetes 1.34."""
+    kept = path()
+    assert kept.exists(), f"{kept} is not here: scripts/ray.sh fetches it"
+    read: dict[str, Any] = json.loads(_checked(kept))["$defs"]
     return read
+
+
+def _checked(file: Path) -> bytes:
+    content = file.read_bytes()
+    if hashlib.sha256(content).hexdigest() != _SHA256:
+        raise ModelError(f"{file} is not the file that is pinned: remove it and run scripts/ray.sh again")
+    return content
 
 
 def schema_of(kind: str, kubernetes: dict[str, Any]) -> dict[str, Any]:
@@ -94,6 +119,7 @@ _RAY_SERVICE: Final = _object(
             ("headGroupSpec",),
             rayVersion=_TEXT,
             enableInTreeAutoscaling=_YES_NO,
+            authOptions=_object(mode={"enum": ["disabled", "token"]}, secretName=_TEXT),
             headGroupSpec=_object(("template",), rayStartParams=_TEXTS, serviceType=_TEXT, template=_POD),
             workerGroupSpecs={
                 "type": "array",
@@ -111,3 +137,16 @@ _RAY_SERVICE: Final = _object(
         ),
     ),
 )
+
+
+def main() -> int:
+    try:
+        prepare()
+    except ModelError as error:
+        print(f"schemas: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

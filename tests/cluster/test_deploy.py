@@ -20,13 +20,9 @@ from pydantic import ValidationError
 from gpu_workers.cluster.settings import SttApplication, TtsApplication
 from tests.cluster.kubernetes_schema import definitions, schema_of
 from tests.cluster.ray_cluster import BIN, ROOT
-from voicebot.cache import default_cache_dir
 from voicebot.call_process import GOODBYE_S
 from voicebot.config import Config, parse
 from voicebot.config.processes import parts_of
-
-# the schemas are 23 MB to download
-pytestmark = pytest.mark.timeout(400)
 
 KUBERNETES = ROOT / "deploy" / "kubernetes"
 SYSTEMD = ROOT / "deploy" / "systemd"
@@ -46,7 +42,7 @@ def one(kind: str) -> dict[str, Any]:
 
 @cache
 def kubernetes() -> dict[str, Any]:
-    return definitions(default_cache_dir())
+    return definitions()
 
 
 def call_config() -> Config:

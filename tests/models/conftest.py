@@ -21,7 +21,7 @@ from gpu_workers.tts.piper import PiperSpeech
 from voicebot.cache import default_cache_dir
 
 # what `voicebot worker KIND` does, without a configuration file
-_PROGRAM = """
+PROGRAM = """
 import importlib, json, logging, pathlib, sys
 logging.basicConfig(level=logging.INFO)
 kind, settings, cache = sys.argv[1:]
@@ -70,7 +70,7 @@ def start_worker(cache_dir: Path) -> StartWorker:
         with socket.create_server(("127.0.0.1", 0)) as free:
             settings.setdefault("port", free.getsockname()[1])
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", _PROGRAM, kind, json.dumps(settings), str(cache),
+            sys.executable, "-c", PROGRAM, kind, json.dumps(settings), str(cache),
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
         worker = WorkerProcess(f"http://127.0.0.1:{settings['port']}", process)

@@ -14,6 +14,7 @@ import soxr  # type: ignore[import-untyped]
 from benchmarks.stt_score import word_errors
 from gpu_workers.errors import RequestError
 from gpu_workers.stt.audio import Samples, samples_of
+from gpu_workers.stt.features import features
 from gpu_workers.stt.gates import Decoding
 from gpu_workers.stt.scheduler import Utterance
 from gpu_workers.stt.whisper import WhisperRecogniser
@@ -120,6 +121,7 @@ class Counted:
     def __init__(self, model: Any) -> None:
         self.model = model
         self.calls: list[tuple[str, int, float]] = []
+        self.beams: list[int] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.model, name)
@@ -130,6 +132,7 @@ class Counted:
 
     def generate(self, encoded: Any, prompts: list[list[int]], **more: Any) -> Any:
         self.calls.append(("generate", len(prompts), encoded.shape[1] / 50))
+        self.beams.append(more["beam_size"])
         return self.model.generate(encoded, prompts, **more)
 
 
@@ -159,15 +162,55 @@ def test_requests_with_words_before_are_batched_by_how_many_they_are(
     ]  # fmt: skip
 
 
-def test_doubtful_words_are_heard_again_in_a_longer_window(
+def test_drafts_are_decoded_narrowly_and_apart_from_what_is_answered(
+    whisper: WhisperRecogniser, counted: Counted
+) -> None:
+    asked = [Utterance(clip("price01"), "en", draft=draft) for draft in (True, False, True)]
+    assert [words(one.text) for one in whisper.transcribe(asked)] == [words(said("price01"))] * 3
+    assert counted.calls == [
+        ("encode", 2, 10.0),
+        ("generate", 2, 10.0),
+        ("encode", 1, 10.0),
+        ("generate", 1, 10.0),
+    ]
+    assert counted.beams == [1, 5]
+
+
+def test_a_draft_that_runs_away_is_not_heard_in_the_full_window(
     whisper: WhisperRecogniser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At 6 s the sentence is said twice, at 10 s the decoder loops; a fourth one is right at once."""
+    windows = []
+
+    def decode(batch: Sequence[Utterance], window_s: float) -> list[Decoding]:
+        windows.append(window_s)
+        return [Decoding("I see. I see. I see. I see.", 9, 0.0, -0.2, "en") for _ in batch]
+
+    monkeypatch.setattr(whisper, "_decode", decode)
+    monkeypatch.setattr(whisper, "_window_of", fine_window_s)
+    assert whisper.transcribe([Utterance(clip("price01"), "en", draft=True)])[0].text == ""
+    assert windows == [6.0, 10.0]
+
+
+@pytest.mark.parametrize("length_s", [0.1, 2.2341, 9.98, 9.999, 10.0])
+def test_the_quiet_behind_the_sound_is_what_a_spectrogram_of_all_would_show(
+    whisper: WhisperRecogniser, length_s: float
+) -> None:
+    log_mel, window_s = whisper._model.feature_extractor, 10.0
+    sound = np.random.default_rng(1).normal(0, 0.1, round(16000 * length_s)).astype(np.float32)
+    whole = np.pad(sound, (0, 16000 * 10 - len(sound)))
+    assert np.array_equal(features(log_mel, sound, window_s), log_mel(whole)[:, :1000])
+
+
+@pytest.mark.parametrize("at_10_s", ["I see. I see. I see. I see.", "Hold on. Hold on."])
+def test_doubtful_words_are_heard_again_in_a_longer_window(
+    whisper: WhisperRecogniser, monkeypatch: pytest.MonkeyPatch, at_10_s: str
+) -> None:
+    """At 6 s the sentence is said twice, at 10 s the decoder loops or begins again; another is right at once."""
     windows = []
 
     def decode(batch: Sequence[Utterance], window_s: float) -> list[Decoding]:
         windows.append((len(batch), window_s))
-        words_at = {6.0: "Hold on. Hold on.", 10.0: "I see. I see. I see. I see.", 30.0: "Hold on, please."}
+        words_at = {6.0: "Hold on. Hold on.", 10.0: at_10_s, 30.0: "Hold on, please."}
         return [
             Decoding("Yes." if one.prompt == "sure" else words_at[window_s], 9, 0.0, -0.2, "en") for one in batch
         ]  # fmt: skip

@@ -1,9 +1,13 @@
-"""Worker processes that are killed, stopped and started again under their clients (W1, W2, W4, W8, W11, W14)."""
+"""Worker processes that are killed, stopped and started again under their clients (W1, W2, W4, W5, W8 to W11, W14)."""
 
 import asyncio
+import json
 import os
 import re
+import resource
 import signal
+import socket
+import sys
 import wave
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +16,7 @@ import aiohttp
 import pytest
 
 from gpu_workers.client import Limits, LlmClient, Message, SttClient, TtsClient, WorkerError
-from tests.models.conftest import StartWorker
+from tests.models.conftest import PROGRAM, StartWorker
 
 CLIP = Path(__file__).parents[1] / "data" / "speech" / "price01.wav"
 WORDS = "How much does the monthly plan cost?"
@@ -108,9 +112,7 @@ async def test_twenty_interruptions_in_a_row_leave_the_llm_idle(start_worker: St
                 ):
                     async for _ in stream:
                         pass
-        async with asyncio.timeout(20):
-            while await processing(worker.url):  # noqa: ASYNC110 - it tells nobody
-                await asyncio.sleep(0.05)
+        await idle(worker.url)
         assert alone
         after = await say(llm)
         assert after
@@ -119,9 +121,113 @@ async def test_twenty_interruptions_in_a_row_leave_the_llm_idle(start_worker: St
         )
 
 
-async def processing(url: str) -> bool:
+async def test_who_leaves_before_the_first_token_stops_the_model(start_worker: StartWorker) -> None:
+    """W14. llama.cpp by itself reads all of the prompt first, and without `stream` writes all of the answer."""
+    prompt = " ".join(f"Bicycle number {number} costs {number * 7} dollars." for number in range(70))
+    async with start_worker("llm", **SMALL, parallel=1) as worker, aiohttp.ClientSession() as http:
+        await _read(http, worker.url, {**asked_of(prompt), "max_tokens": 1})
+        all_of_it = await told(worker.url, "n_decode_total") or 0
+        assert all_of_it >= 12
+        for stream in (False, True):
+            before = await told(worker.url, "n_decode_total") or 0
+            asked = {**asked_of(f"Stream {stream}? {prompt}"), "max_tokens": 300, "stream": stream}
+            leaving = asyncio.create_task(_read(http, worker.url, asked))
+            async with asyncio.timeout(20):
+                while await told(worker.url, "requests_processing") != 1:  # noqa: ASYNC110 - it tells nobody
+                    await asyncio.sleep(0.01)
+            leaving.cancel()
+            await asyncio.wait({leaving})
+            await idle(worker.url)
+            steps = (await told(worker.url, "n_decode_total") or 0) - before
+            assert steps <= all_of_it / 2, f"stream {stream}: {steps} of {all_of_it} steps"
+
+
+def asked_of(text: str) -> dict[str, object]:
+    return {"messages": [{"role": "user", "content": text}]}
+
+
+async def _read(http: aiohttp.ClientSession, url: str, asked: dict[str, object]) -> None:
+    async with http.post(f"{url}/v1/chat/completions", json=asked) as answer:
+        await answer.read()
+
+
+async def test_an_endless_answer_is_cut_and_the_model_stops(start_worker: StartWorker) -> None:
+    """W5: the sentences that may be said come, then the connection closes and nothing runs on."""
+    asked = [Message("user", "Count from one to ten thousand. One, two, three,")]
+    async with start_worker("llm", **SMALL) as worker, LlmClient(worker.url) as llm:
+        written = ""
+        async with llm.stream(asked, max_tokens=1900, temperature=0.0, call_id="c") as stream:
+            async for piece in stream:
+                written += str(piece)
+                if len(written) > 200:
+                    break
+        assert stream.finish_reason is None, "it ended by itself: no test"
+        await idle(worker.url)
+        steps = await told(worker.url, "n_decode_total")
+        await asyncio.sleep(0.5)
+        assert await told(worker.url, "n_decode_total") == steps
+
+
+async def test_llama_cpp_dies_and_the_worker_says_so_and_ends(start_worker: StartWorker) -> None:
+    """W10, W11: as the kernel does where memory is out. Whoever started the worker starts it again."""
+    async with start_worker("llm", **SMALL) as worker, LlmClient(worker.url) as llm:
+        (child,) = children(worker.process.pid)
+        got: list[object] = []
+        with pytest.raises(WorkerError, match="error inside the answer stream: llama") as caught:
+            async with llm.stream(STORY, max_tokens=1500, temperature=0.0, call_id="c") as stream:
+                async for piece in stream:
+                    got.append(piece)
+                    if len(got) == 3:
+                        os.kill(child, signal.SIGKILL)
+        assert caught.value.retryable
+        assert await asyncio.wait_for(worker.process.wait(), 20) == 1
+
+
+async def test_a_worker_that_is_killed_takes_llama_cpp_along(start_worker: StartWorker) -> None:
+    async with start_worker("llm", **SMALL) as worker:
+        (child,) = children(worker.process.pid)
+        worker.process.kill()
+        async with asyncio.timeout(20):
+            while alive(child):  # noqa: ASYNC110 - another process' end tells nobody
+                await asyncio.sleep(0.02)
+
+
+async def test_a_model_that_does_not_fit_into_memory_is_told(cache_dir: Path, tmp_path: Path) -> None:
+    """W10."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    settings = json.dumps({**SMALL, "context_tokens": 2_000_000, "parallel": 1, "port": port})
+    with (tmp_path / "log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", PROGRAM, "llm", settings, str(cache_dir), stderr=log,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30)),
+        )  # fmt: skip
+        assert await asyncio.wait_for(process.wait(), 60) == 1
+    assert re.search("llama.cpp (cannot load|was killed|ended).*smollm2", (tmp_path / "log").read_text())
+
+
+def children(parent: int) -> list[int]:
+    return [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+async def idle(url: str) -> None:
+    async with asyncio.timeout(20):
+        while await told(url, "requests_processing") != 0:  # noqa: ASYNC110 - it tells nobody
+            await asyncio.sleep(0.05)
+
+
+async def told(url: str, name: str) -> float | None:
+    """What llama.cpp itself counts; None while it is too busy to say."""
     async with aiohttp.ClientSession() as http, http.get(f"{url}/metrics") as metrics:
-        return "llamacpp:requests_processing 0" not in await metrics.text()
+        lines = (await metrics.text()).splitlines()
+    return next((float(line.split()[1]) for line in lines if line.startswith(f"llamacpp:{name} ")), None)
 
 
 async def test_the_voice_dies_in_mid_sentence_and_another_speaks_the_next(start_worker: StartWorker) -> None:

@@ -78,10 +78,16 @@ class Line(RuleBasedStateMachine):
     def model_is_free(self, limit: int) -> None:
         batch = self.line.take(limit)
         in_order = sorted(self.here.values(), key=lambda one: (one.priority, one.deadline, one.number))
-        alike = [one for one in in_order if one.window_s == in_order[0].window_s]
-        assert batch == alike[:limit]
+        alike = [one for one in in_order if self._together(one, in_order[0])]
+        left = [one.priority for one in in_order if one not in alike]
+        assert batch == [one for one in alike if all(one.priority <= other for other in left)][:limit]
         for ticket in batch:
             self._leaves(ticket)
+
+    @staticmethod
+    def _together(one: Ticket, other: Ticket) -> bool:
+        partials = [ticket.priority is Priority.PARTIAL for ticket in (one, other)]
+        return one.window_s == other.window_s and (all(partials) or not any(partials))
 
     @invariant()
     def nobody_is_lost(self) -> None:

@@ -18,6 +18,7 @@ class FakeRecogniser:
     def __init__(self, batch_limit: int = 1) -> None:
         self.batch_limit = batch_limit
         self.began: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
+        self.drafts: list[bool] = []
         self.may_end = threading.Semaphore(0)
         self.error: Exception | None = None
 
@@ -26,6 +27,7 @@ class FakeRecogniser:
 
     def transcribe(self, batch: Sequence[Utterance]) -> list[Transcript]:
         self.began.put([utterance.prompt for utterance in batch])
+        self.drafts += [utterance.draft for utterance in batch]
         if not self.may_end.acquire(timeout=10):
             raise RuntimeError("the test forgot this batch")
         if self.error:

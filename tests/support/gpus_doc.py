@@ -110,7 +110,7 @@ def _calls() -> str:
 
 def _whisper() -> str:
     def size(name: str, kind: str) -> str:
-        need = whisper_need(WHISPER[name], kind, batch=GPU_BATCH, copies=1, on_gpu=True)
+        need = whisper_need(WHISPER[name], kind, batch=GPU_BATCH, copies=1, on_gpu=True, beam=5)
         return f"{need.size / GIB:.1f}"
 
     rows = ((name, size(name, "float16"), size(name, "int8_float16")) for name in WHISPERS)

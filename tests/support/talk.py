@@ -151,11 +151,12 @@ async def talk(
     workers: FakeWorkers | None = None,
     more_workers: Mapping[str, Sequence[str]] | None = None,
     folder: Path | None = None,
+    processes: int = 1,
 ) -> AsyncIterator[Scene]:
     """One call, from the caller's first packet on. `prepare`: what the workers are to say, before the call begins.
 
     With `workers` of the test's own, which may be dead, it begins as soon as callers are let in; `more_workers`:
-    addresses of further ones, by kind; `folder` keeps what the call process keeps on disk.
+    addresses of further ones, by kind; `folder` keeps what the call process keeps on disk; `processes` share Asterisk.
     """
     async with (
         fake_workers() if workers is None else nullcontext(workers) as theirs,
@@ -165,7 +166,7 @@ async def talk(
     ):
         prepare(theirs)
         with nullcontext(folder) if folder else tempfile.TemporaryDirectory(prefix="talk-") as kept:
-            setup = _setup(ari, theirs, profile, calls, Path(kept), more_workers or {})
+            setup = _setup(ari, theirs, profile, calls, Path(kept), more_workers or {}, processes)
             line = LINES[TRANSPORT](ari)
             await line.open()
             stop = asyncio.Event()
@@ -193,6 +194,7 @@ def _setup(
     calls: CallSettings | None,
     folder: Path,
     more: Mapping[str, Sequence[str]],
+    processes: int,
 ) -> Setup:
     return Setup(
         ari=ari.settings(),
@@ -213,6 +215,7 @@ def _setup(
         profiles={"default": profile},
         phrases_dir=folder / "phrases",
         transcript=folder / "transcript.jsonl",
+        processes=processes,
     )
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from gpu_workers.leash import leashed
 from voicebot import unpacked
 from voicebot.asterisk import AsteriskError, AsteriskInstall, AsteriskProcess, find_or_fetch
 from voicebot.cache import default_cache_dir
-from voicebot.child import guarded
 from voicebot.errors import PortTakenError
 from voicebot.programs import SippInstall, fetch_sipp
 from voicebot.run_folder import run_folder
@@ -290,8 +290,8 @@ def short_tmp(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 class TestGuardedChild:
     def test_ends_when_its_parent_is_killed(self, tmp_path: Path) -> None:
         code = (
-            "import subprocess, sys; from voicebot.child import guarded; "
-            "child = subprocess.Popen(guarded(['sleep', '60'])); print(child.pid, flush=True); child.wait()"
+            "import subprocess, sys; from gpu_workers.leash import leashed; "
+            "child = subprocess.Popen(leashed(['sleep', '60'])); print(child.pid, flush=True); child.wait()"
         )
         root = Path(__file__).parents[2]
         with subprocess.Popen(
@@ -304,11 +304,11 @@ class TestGuardedChild:
         wait_until(lambda: command_of(child) is None)
 
     def test_keeps_the_process_id_and_the_exit_status(self) -> None:
-        result = subprocess.Popen(guarded(["sh", "-c", "exit 7"]))
+        result = subprocess.Popen(leashed(["sh", "-c", "exit 7"]))
         assert result.wait() == 7
 
     def test_takes_the_signals_of_the_command(self) -> None:
-        child = subprocess.Popen(guarded(["sleep", "60"]))
+        child = subprocess.Popen(leashed(["sleep", "60"]))
         wait_until(lambda: command_of(child.pid) == "sleep")
         child.send_signal(signal.SIGTERM)
         assert child.wait() == -signal.SIGTERM

@@ -11,6 +11,7 @@ from voicebot.config import Config, ConfigError, dotted, load, parse
 from voicebot.config.clear_text import in_clear_text
 from voicebot.config.problems import key_names
 from voicebot.config.profile_checks import DIALPLAN_LIMIT_S
+from voicebot.config.weak_secrets import weak_secrets
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "voicebot.example.yaml"
@@ -608,9 +609,29 @@ def test_what_would_cross_a_network_in_clear_text_is_told_without_showing_secret
         "workers:\n"
         "  stt: {start: false, url: 'http://10.0.0.7:8101', api_key: HIDDEN}\n"
         "  llm: {start: false, url: 'https://10.0.0.7:8102', api_key: HIDDEN}\n"
-        "  tts: {start: false, url: 'http://127.0.0.1:8103'}\n"
+        "  tts: {start: false, url: 'http://127.0.0.1:8103', more_urls: ['http://127.0.0.1:8104', 'http://10.0.0.8:8103']}\n"
     )
     told = list(in_clear_text(remote))
-    assert [line.split(" ")[0] for line in told] == ["ari.url", "workers.stt.url"]
+    assert [line.split(" ")[0] for line in told] == ["ari.url", "workers.stt.url", "workers.tts.more_urls"]
     assert "HIDDEN" not in "".join(told)
     assert list(in_clear_text(config(""))) == []
+
+
+@pytest.mark.parametrize(
+    ("secret", "why"),
+    [
+        ("walrus", "has fewer than 12 characters"),
+        ("A-LONG-RANDOM-WORD", "is the word that the documentation shows"),
+        ("a long random word", "is the word that the documentation shows"),
+        ("abababababababab", "has fewer than 6 different characters"),
+        ("5d2c0f8e7b6a49318c7d", ""),
+    ],
+)
+def test_secrets_that_can_be_guessed_are_told_and_not_shown(secret: str, why: str) -> None:
+    text = "ari: {password: '${S}'}\nweb: {token: '${S}'}\n"
+    text += "workers: {stt: {api_key: '${S}'}, llm: {api_key: '${S}'}}"
+    told = list(weak_secrets(config(text, S=secret)))
+    keys = ["ari.password", "web.token", "workers.stt.api_key", "workers.llm.api_key"] if why else []
+    assert [line.partition(":")[0] for line in told] == [f"{key} {why}" for key in keys]
+    assert secret not in "".join(told)
+    assert list(weak_secrets(config(""))) == []

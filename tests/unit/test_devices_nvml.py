@@ -100,6 +100,59 @@ def test_a_card_that_tells_no_link() -> None:
     assert read(FakeNvml(expected)).cards[0].link is None
 
 
+@pytest.mark.parametrize(
+    "code", [pynvml.NVML_ERROR_UNKNOWN, pynvml.NVML_ERROR_NO_PERMISSION, pynvml.NVML_ERROR_TIMEOUT]
+)
+def test_a_fact_that_can_be_done_without_hides_no_card(code: int) -> None:
+    expected = machine("one_card_24")
+    asks = (
+        "nvmlDeviceGetCurrPcieLinkWidth",
+        "nvmlDeviceGetMigMode",
+        "nvmlDeviceGetComputeRunningProcesses_v3",
+    )
+    found = read(FakeNvml(expected, failing=dict.fromkeys(asks, code)))
+    (card,) = found.cards
+    assert (card.uuid, card.link, card.mig) == (expected.cards[0].uuid, None, "unsupported")
+    assert found.problem == ""
+
+
+def test_a_link_of_impossible_width_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As some virtual cards tell it."""
+
+    def all_ones(_: FakeNvml, __: Any, width: Any) -> int:
+        width._obj.value = 0xFFFFFFFF
+        return 0
+
+    monkeypatch.setattr(FakeNvml, "c_nvmlDeviceGetCurrPcieLinkWidth", all_ones)
+    assert read(FakeNvml(machine("one_card_24"))).cards[0].link is None
+
+
+def test_a_card_that_tells_what_cannot_be_is_named_and_hides_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    honest = FakeNvml.c_nvmlDeviceGetMemoryInfo_v2
+
+    def endless(self: FakeNvml, handle: Any, info: Any) -> int:
+        code = honest(self, handle, info)
+        if self._card(handle).index == 0:
+            info._obj.total = (1 << 64) - 1
+        return code
+
+    monkeypatch.setattr(FakeNvml, "c_nvmlDeviceGetMemoryInfo_v2", endless)
+    monkeypatch.setattr(
+        FakeNvml, "c_nvmlDeviceGetMemoryInfo", lambda *_: int(pynvml.NVML_ERROR_NOT_SUPPORTED)
+    )
+    found = read(FakeNvml(machine("two_cards")))
+    assert [card.index for card in found.cards] == [1]
+    assert "cuda:0: " in found.problem
+
+
+def test_a_driver_that_fails_at_the_end_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeNvml, "c_nvmlShutdown", lambda _: int(pynvml.NVML_ERROR_GPU_IS_LOST))
+    with driver(FakeNvml(machine("one_card_24"))):
+        assert len(this_machine().cards) == 1
+
+
 def test_without_the_binding_the_mend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = builtins.__import__
 

@@ -48,7 +48,7 @@ def test_a_newer_request_of_the_call_takes_the_place_of_its_partial() -> None:
     assert numbers(line.add(ticket(3, Priority.PARTIAL, call_id="a"))) == [1]
     assert numbers(line.add(ticket(4, Priority.FINAL, call_id="a"))) == [3]
     assert numbers(line.add(ticket(5, Priority.FINAL, call_id="a"))) == []
-    assert numbers(line.take(10)) == [4, 5, 2]
+    assert [numbers(line.take(10)) for _ in range(2)] == [[4, 5], [2]]
 
 
 def test_partials_without_a_call_do_not_replace_each_other() -> None:

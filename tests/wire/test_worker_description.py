@@ -1,6 +1,6 @@
 """Each worker against its own OpenAPI description: any request, as described or not, gets an answer as described.
 
-The server is the real one, the models behind it are fakes. The language model's server is not ours to describe.
+The server is the real one, the models behind it are fakes. vLLM describes itself.
 """
 
 import asyncio
@@ -22,6 +22,8 @@ from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.core.result import Ok
 
 from gpu_workers.errors import RequestError
+from gpu_workers.llm import chat_api
+from gpu_workers.llm.line import Line
 from gpu_workers.serving import create_app
 from gpu_workers.status import Metrics, Phase, Status
 from gpu_workers.stt import api as stt_api
@@ -30,6 +32,7 @@ from gpu_workers.stt.scheduler import Scheduler, Transcript, Utterance
 from gpu_workers.tts import api as tts_api
 from gpu_workers.tts.speaker import Speaker
 from gpu_workers.tts.voices import Voices
+from tests.support.fake_engine import FakeEngine
 from tests.support.fake_models import FakeVoice
 
 EXAMPLES = 80
@@ -88,12 +91,13 @@ def served(app: FastAPI) -> Iterator[str]:
             thread.join()
 
 
-@pytest.fixture(params=["stt", "tts"])
+@pytest.fixture(params=["stt", "tts", "llm"])
 def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
     scheduler, speaker = Scheduler(8), Speaker(8)
     routers: dict[str, APIRouter] = {
         "stt": stt_api.routes(Service(scheduler), "fake-model", "en"),
         "tts": tts_api.routes(speaker),
+        "llm": chat_api.routes(Line(2, 8), FakeEngine(), "fake", 4096),
     }
     status = Status(request.param, "fake", "cpu", lambda: 0)
 
@@ -133,4 +137,4 @@ def test_any_request_gets_an_answer_as_described(worker: Worker, mode: Generatio
         if mode is GenerationMode.POSITIVE or operation.method == "post":
             try_one()
     assert worker.status.phase is Phase.READY
-    assert any(label.startswith("POST /v1/audio/") and count > EXAMPLES / 2 for label, count in asked.items())
+    assert any(label.startswith("POST /v1/") and count > EXAMPLES / 2 for label, count in asked.items())

@@ -7,7 +7,7 @@ import wave
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import aiohttp
 import pytest
@@ -98,6 +98,16 @@ async def test_a_transcript_in_each_form(worker: Worker) -> None:
     assert (body["text"], body["language"], body["duration"]) == ("Two people.", "en", 1.0)
     assert body["segments"][0]["end"] == 1.0
     assert await worker.post_wav(wav(), prompt="Hi.") == (200, {"text": "Hi."})
+
+
+@pytest.mark.parametrize(("priority", "draft"), [("final", False), ("eager", False), ("partial", True)])
+async def test_only_a_partial_is_a_draft(
+    worker: Worker, priority: Literal["final", "eager", "partial"], draft: bool
+) -> None:
+    worker.model.may_end.release()
+    async with SttClient(worker.url, api_key=KEY) as stt:
+        await stt.transcribe(PCM, 8000, priority=priority, deadline_ms=None, call_id="c1", language="en")
+    assert worker.model.drafts == [draft]
 
 
 def test_how_a_turn_sounds_stands_in_the_answer_only_where_it_is_known() -> None:

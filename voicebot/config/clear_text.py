@@ -15,9 +15,11 @@ def in_clear_text(config: Config) -> Iterator[str]:
         (("ari", "url"), config.ari.url, "the ARI password and the callers' numbers")
     ]
     addresses += [
-        (("workers", name, "url"), worker.url, "what is said in calls, and the api_key if there is one,")
+        (("workers", name, key), url, "what is said in calls, and the api_key if there is one,")
         for name, worker in worker_parts(config).items()
-        if worker.url
+        for key, urls in (("url", (worker.url,)), ("more_urls", worker.more_urls))
+        for url in urls
+        if url
     ]
     addresses += [
         (

@@ -1,7 +1,6 @@
-"""Run a command that ends when its parent does: `python child.py PARENT_PID COMMAND...`.
+"""Run a command that gets SIGTERM when its parent dies: `python leash.py PARENT_PID COMMAND...`.
 
-Run as a script by `guarded()`, so that no Python of the parent (it may have threads) runs between fork and
-exec.
+Run as a script by `leashed()`, so that no Python of the parent (it may have threads) runs between fork and exec.
 """
 
 import os
@@ -12,7 +11,7 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 MAX_OPEN_FILES = 65536
 
 
-def guarded(command: Sequence[str]) -> tuple[str, ...]:
+def leashed(command: Sequence[str]) -> tuple[str, ...]:
     """The command line that runs `command` and gives it SIGTERM when this process dies; same process id.
 
     Linux sends the signal, also after `kill -9` of this process, and already when the thread that started the
