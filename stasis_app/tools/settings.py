@@ -129,7 +129,9 @@ class Parameter(Settings):
 class HttpRequest(Settings):
     """A request to a server of the admin's, whose answer the model may use."""
 
-    description: str = Field(min_length=1, description="What the model is told of it: what for, and when.")
+    description: str = Field(
+        min_length=1, max_length=1000, description="What the model is told of it: what for, and when."
+    )
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = Field(
         "GET", description="GET, POST, PUT, PATCH or DELETE."
     )
