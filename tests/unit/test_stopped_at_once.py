@@ -20,7 +20,9 @@ NOBODY = cast("Any", SimpleNamespace())
 
 
 async def test_a_turn() -> None:
-    parts = cast("Parts", SimpleNamespace(media=SimpleNamespace(start_turn=lambda _number: None)))
+    media = SimpleNamespace(start_turn=lambda _number: None)
+    tools = SimpleNamespace(forget=lambda _number: None)
+    parts = cast("Parts", SimpleNamespace(media=media, tools=tools))
     async with asyncio.TaskGroup() as group:
         turns = Turns(parts, Transcript(None), group)
         turns.say(1, Saying.GREETING, ["Hello."])
