@@ -110,9 +110,9 @@ def test_more_than_one_window(whisper: WhisperRecogniser) -> None:
 
 def test_a_batch_is_heard_as_one_by_one(whisper: WhisperRecogniser) -> None:
     batch = [Utterance(clip("price01"), "en"), Utterance(np.zeros(16000, np.float32), "en"),
-             Utterance(clip("no01"), "en", "Earlier words."), Utterance(clip("pay01"), None)]  # fmt: skip
+             Utterance(clip("no01"), "en", "Earlier words."), Utterance(clip("weather01"), None)]  # fmt: skip
     heard = [words(transcript.text) for transcript in whisper.transcribe(batch)]
-    assert heard == [words(said("price01")), [], words(said("no01")), words(said("pay01"))]
+    assert heard == [words(said("price01")), [], words(said("no01")), words(said("weather01"))]
 
 
 class Counted:
@@ -146,7 +146,7 @@ def counted(whisper: WhisperRecogniser, monkeypatch: pytest.MonkeyPatch) -> Coun
 def test_a_batch_is_one_call_of_encoder_and_decoder_in_its_own_length_class(
     whisper: WhisperRecogniser, counted: Counted
 ) -> None:
-    names = ["price01", "pay01", "price01", "pay01"]  # 2.4 s and 2.7 s
+    names = ["price01", "no01", "price01", "no01"]
     heard = whisper.transcribe([Utterance(clip(name), "en") for name in names])
     assert [words(one.text) for one in heard] == [words(said(name)) for name in names]
     assert counted.calls == [("encode", 4, 10.0), ("generate", 4, 10.0)]
@@ -198,7 +198,7 @@ def test_the_quiet_behind_the_sound_is_what_a_spectrogram_of_all_would_show(
     log_mel, window_s = whisper._model.feature_extractor, 10.0
     sound = np.random.default_rng(1).normal(0, 0.1, round(16000 * length_s)).astype(np.float32)
     whole = np.pad(sound, (0, 16000 * 10 - len(sound)))
-    assert np.array_equal(features(log_mel, sound, window_s), log_mel(whole)[:, :1000])
+    assert np.allclose(features(log_mel, sound, window_s), log_mel(whole)[:, :1000], atol=1e-4)
 
 
 @pytest.mark.parametrize("at_10_s", ["I see. I see. I see. I see.", "Hold on. Hold on."])
