@@ -142,7 +142,7 @@ async def test_ray_takes_what_is_shipped_for_cards() -> None:
     assert bundles == given["placement_group_config"]["bundles"]
 
 
-def test_the_talk_fits_the_engine() -> None:
+async def test_the_talk_fits_the_engine() -> None:
     """What a call may send by default is what the shipped engine reads."""
     (args,) = (one["args"] for one in shipped()["applications"] if one["name"] == "llm")
     engine = args["llm_configs"][0]["engine_kwargs"]
