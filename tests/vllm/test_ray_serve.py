@@ -56,7 +56,7 @@ def config() -> dict[str, Any]:
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def ray() -> AsyncIterator[RayCluster]:
     environment = {"HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
-    async with ray_cluster(prepare.python().parent, **environment) as running:
+    async with ray_cluster(prepare.python().parent, cores=4, **environment) as running:
         await running.serve(config(), within_s=600)
         yield running
 
