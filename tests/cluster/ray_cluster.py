@@ -136,8 +136,8 @@ async def ray_cluster(binaries: Path = BIN, cores: int = 2, **environment: str) 
     with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
         head = await asyncio.create_subprocess_exec(
             binaries / "ray", "start", "--head", "--block", "--include-dashboard=false", "--disable-usage-stats",
-            "--node-ip-address=127.0.0.1", f"--port={gcs}", f"--num-cpus={cores}", f"--resources={json.dumps({PLACE: 1})}",
-            "--object-store-memory=100000000", f"--temp-dir={folder}",
+            "--node-ip-address=127.0.0.1", f"--port={gcs}", f"--num-cpus={cores}",
+            f"--resources={json.dumps({PLACE: 1})}", "--object-store-memory=100000000", f"--temp-dir={folder}",
             env=env, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
         )  # fmt: skip
         try:
