@@ -126,8 +126,8 @@ class RayCluster:
 
 
 @asynccontextmanager
-async def ray_cluster(binaries: Path = BIN, **environment: str) -> AsyncIterator[RayCluster]:
-    """The head node with two cores to give away; `environment` is that of its replicas."""
+async def ray_cluster(binaries: Path = BIN, cores: int = 2, **environment: str) -> AsyncIterator[RayCluster]:
+    """The head node with so many cores to give away, there or not; `environment` is that of its replicas."""
     # as docs/cluster.md has it: whoever has no token is no part of it
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     env = {**os.environ, **_QUIET, **token, **environment}
@@ -136,8 +136,8 @@ async def ray_cluster(binaries: Path = BIN, **environment: str) -> AsyncIterator
     with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
         head = await asyncio.create_subprocess_exec(
             binaries / "ray", "start", "--head", "--block", "--include-dashboard=false", "--disable-usage-stats",
-            "--node-ip-address=127.0.0.1", f"--port={gcs}", "--num-cpus=2", f"--resources={json.dumps({PLACE: 1})}",
-            "--object-store-memory=100000000", f"--temp-dir={folder}",
+            "--node-ip-address=127.0.0.1", f"--port={gcs}", f"--num-cpus={cores}",
+            f"--resources={json.dumps({PLACE: 1})}", "--object-store-memory=100000000", f"--temp-dir={folder}",
             env=env, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
         )  # fmt: skip
         try:

@@ -56,7 +56,7 @@ def config() -> dict[str, Any]:
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def ray() -> AsyncIterator[RayCluster]:
     environment = {"HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
-    async with ray_cluster(prepare.python().parent, **environment) as running:
+    async with ray_cluster(prepare.python().parent, cores=4, **environment) as running:
         await running.serve(config(), within_s=600)
         yield running
 
@@ -142,7 +142,7 @@ async def test_ray_takes_what_is_shipped_for_cards() -> None:
     assert bundles == given["placement_group_config"]["bundles"]
 
 
-def test_the_talk_fits_the_engine() -> None:
+async def test_the_talk_fits_the_engine() -> None:
     """What a call may send by default is what the shipped engine reads."""
     (args,) = (one["args"] for one in shipped()["applications"] if one["name"] == "llm")
     engine = args["llm_configs"][0]["engine_kwargs"]
