@@ -22,7 +22,8 @@ from .events import Bridge, Channel, parse_bridge, parse_channel
 
 OLDEST_VERSION = (18, 0)
 """externalMedia reports where to send the sound (UNICASTRTP_LOCAL_*) in all of 18."""
-TESTED_VERSION = (22, 8)
+SAFE_VERSION = (22, 10, 1)
+"""Tested, and the first of 22 with the mend of CVE-2026-57191."""
 
 NORMAL_CLEARING = 16
 """Q.850 cause of a call that ended as it should."""
@@ -234,16 +235,19 @@ def version_warning(version: str) -> str | None:
 
     `version` as in asterisk/info: 22.10.1, 20.6.0~dfsg+~cs6, certified/18.9-cert5, GIT-master-0a1b2c3.
     """
-    found = re.search(r"(\d+)\.(\d+)", version)
+    found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", version)
     if found is None:
-        return f"cannot tell the version of Asterisk from {version[:_MAX_MESSAGE]!r}; 22.8 or newer is tested"
-    number = (int(found[1]), int(found[2]))
-    if number < OLDEST_VERSION:
+        return f"cannot tell the version of Asterisk from {version[:_MAX_MESSAGE]!r}; 22.10.1 is tested"
+    number = (int(found[1]), int(found[2]), int(found[3] or 0))
+    if number[:2] < OLDEST_VERSION:
         raise AsteriskTooOld(
-            f"Asterisk {version[:_MAX_MESSAGE]} is too old: 18 or newer is needed, 22.8 or newer tested"
+            f"Asterisk {version[:_MAX_MESSAGE]} is too old: 18 or newer is needed, 22.10.1 tested"
         )
-    if number < TESTED_VERSION:
-        return f"Asterisk {version[:_MAX_MESSAGE]} is older than 22.8, the oldest one tested with this bot"
+    if number < SAFE_VERSION:
+        return (
+            f"Asterisk {version[:_MAX_MESSAGE]} is older than 22.10.1, which was tested with this bot and closes security "
+            "holes of the versions before; see which release of yours does"
+        )
     return None
 
 
