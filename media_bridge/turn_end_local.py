@@ -20,13 +20,16 @@ class LocalWords:
     """Lower-case words with blanks between them; `asking` may hold several verbs that begin a question.
 
     `open_ends`: cannot be the last. `verbs`: cannot either, but where the verb of a subordinate clause comes last
-    (`links` are in it then) or the sentence asks. `perhaps`: could be the last and hardly ever are. `numbers`: as
+    (`links` are in it then), the sentence asks, or one of `objects` stands before it ("lo tengo"). `subjects`: may end
+    a sentence behind a verb ("die habe ich"). `perhaps`: could be the last and hardly ever are. `numbers`: as
     figures. `spoken`: words of an address or a number as English has them.
     """
 
     open_ends: frozenset[str]
     verbs: frozenset[str]
     perhaps: frozenset[str]
+    objects: frozenset[str]
+    subjects: frozenset[str]
     links: frozenset[str]
     fillers: re.Pattern[str]
     agreeing: re.Pattern[str]
@@ -63,6 +66,8 @@ LOCAL_WORDS: Final = {
             " möchten will wollen soll sollte muss müssen darf lautet heißt heiße brauche hätte wäre"
         ),
         perhaps=_set("das die ein ihr ihre sie an auf aus bei mit nach vor zu um über unter als wie"),
+        objects=frozenset(),
+        subjects=_set("ich er wir man"),
         links=_set(
             "weil dass ob wenn obwohl damit bevor nachdem während sobald falls als was wer wo wann warum wieso"
             " wie welche"
@@ -118,6 +123,8 @@ LOCAL_WORDS: Final = {
             " vais allons faut s'appelle m'appelle j'ai j'aimerais c'est n'est n'ai"
         ),
         perhaps=_set("vous nous plus bien aussi même"),
+        objects=_set("le la les l y en"),
+        subjects=frozenset(),
         links=_set("qui que quoi quand où pourquoi comment combien quel quelle quels quelles si dont"),
         fillers=re.compile(
             r"\b(?:euh|heu|h+m+|ben|bah|voyons|attendez|comment dire|et puis|alors)$"
@@ -159,6 +166,8 @@ LOCAL_WORDS: Final = {
             " necesito necesitamos debo voy vamos llamo gustaría sería fue"
         ),
         perhaps=_set("este esta ese esa usted más"),
+        objects=_set("no lo la los las le les también tampoco"),
+        subjects=frozenset(),
         links=_set("qué quién cuándo dónde cómo cuánto cuánta cuántos cuántas cuál cuáles que si donde cuando"),
         fillers=re.compile(
             r"\b(?:eh+|em+|este|h+m+|pues|a ver|o sea|digamos|espere|un momento|y luego|bueno)$"
@@ -233,9 +242,11 @@ def _by_words(spoken: str, known: LocalWords, asks: bool) -> Ending | None:
     if known.agreeing.match(spoken):
         return Ending.PAUSING if spoken in known.bare else Ending.FINISHED
     asks = asks or (first in known.asking and len(every) >= _FEW_WORDS)
-    if last in known.open_ends:
+    before = every[-2] if len(every) > 1 else ""
+    if last in known.open_ends and not (last in known.subjects and before in known.verbs):
         return Ending.TRAILING
-    if last in known.verbs and known.links.isdisjoint(every[:-1]) and not asks:
+    whole = asks or before in known.objects or not known.links.isdisjoint(every[:-1])
+    if last in known.verbs and not whole:
         return Ending.TRAILING
     if known.closing.search(spoken) or asks:
         return Ending.FINISHED

@@ -98,7 +98,7 @@ SHORT_WORDS: Final = {
             " verzeihung bitte was wie hallo hilfe mensch mitarbeiter nochmal noch einmal wiederholen zurück"
             " abbrechen"
         ),
-        farewells="tschüss tschüß tschau ciao servus ade wiederhören wiedersehen wiederschauen",
+        farewells="tschüss tschüß tschau ade wiederhören wiedersehen wiederschauen",
         company=(
             "auf danke dankeschön vielen dank herzlichen schön sehr bis bald dann später morgen ok okay alles"
             " klar gut"
@@ -142,7 +142,7 @@ SHORT_WORDS: Final = {
             " sí eso"
             " es todo nada más por ahora que tenga tengas un buen buena día tarde noche igualmente y a usted"
         ),
-        phrases="hasta luego,hasta pronto,hasta mañana,buen día,buena tarde,buenas noches",
+        phrases="hasta luego,hasta pronto,hasta mañana",
     ),
 }
 _ANYWHERE: Final = ShortWords.of(

@@ -28,7 +28,7 @@ def with_gaps(heard: Heard, broken: Container[str] = ()) -> tuple[str, bool]:
         else:
             stretches[-1].append(sentence)
     said = [heard_text(replace(heard, sentences=tuple(stretch)))[0] for stretch in stretches]
-    while not said[-1]:
+    while said and not said[-1]:
         said.pop()
         cut = True
     return f" {GAP} ".join(filter(None, said)), cut

@@ -34,6 +34,8 @@ class Voice:
         except WorkerError as error:
             self._parts.metrics.worker_errors.labels("tts").inc()
             log.warning("call %s: a sentence was not spoken: %s", self._parts.call_id, error)
+            if self._began:
+                self._break_off(sentence)
             if not error.retryable:
                 raise
         else:
@@ -44,11 +46,14 @@ class Voice:
         if self._failures >= _FAILURES or not self.spoke:
             raise WorkerError("the TTS worker does not speak", retryable=True, worker="tts")
 
+    def _break_off(self, sentence: str) -> None:
+        """It was heard in part. All its sound is there, or nobody would ever have heard it to its end."""
+        self._turn.broken.add(sentence)
+        self._parts.media.end_sentence(self._turn.number)
+
     async def _leave_out(self, sentence: str) -> None:
-        """It has its place among what was said, and no sound; one that broke off was heard in part."""
-        if self._began:
-            self._turn.broken.add(sentence)
-        elif self.spoke:
+        """It has its place among what was said, and no sound."""
+        if self.spoke and not self._began:
             await self._turn.until_released()
             self._parts.media.begin_sentence(self._turn.number, sentence)
             self._parts.media.end_sentence(self._turn.number)

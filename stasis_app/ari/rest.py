@@ -245,8 +245,8 @@ def version_warning(version: str) -> str | None:
         )
     if number < SAFE_VERSION:
         return (
-            f"Asterisk {version[:_MAX_MESSAGE]} is older than 22.10.1, which was tested with this bot and closes security "
-            "holes of the versions before; see which release of yours does"
+            f"Asterisk {version[:_MAX_MESSAGE]} is older than 22.10.1, which was tested with this bot and "
+            "closes security holes of the versions before; see which release of yours does"
         )
     return None
 

@@ -70,6 +70,13 @@ def test_a_farewell_in_another_language(language: str, text: str) -> None:
         ("fr", "Je voudrais revoir la facture."),
         ("es", "Hasta mañana no puedo ir a la tienda."),
         ("es", "Buenos días."),
+        # greetings as well as farewells: who greets back wants to talk
+        ("es", "Buen día."),
+        ("es", "Sí, buena tarde."),
+        ("es", "Buenas noches."),
+        ("de", "Servus."),
+        ("de", "Ja, servus."),
+        ("de", "Ciao."),
         ("it", "Grazie."),
     ],
 )

@@ -39,9 +39,10 @@ FINISHED = {
 }  # fmt: skip
 PLAIN = {
     "de": ["Ich möchte mein Fahrrad reparieren lassen.", "Ich weiß nicht, was ich machen soll.", "Weil ich krank bin.",
-           "Wir ziehen im Herbst nach Köln."],
-    "fr": ["Je voudrais faire réparer mon vélo.", "Nous déménageons à Lyon."],
-    "es": ["Quiero cambiar mi cita.", "Nos mudamos a Sevilla en otoño."],
+           "Wir ziehen im Herbst nach Köln.", "Ja, die habe ich.", "Das kann man."],
+    "fr": ["Je voudrais faire réparer mon vélo.", "Nous déménageons à Lyon.", "Oui, je les ai."],
+    "es": ["Quiero cambiar mi cita.", "Nos mudamos a Sevilla en otoño.", "Sí, lo tengo.",
+           "No lo quiero."],
 }  # fmt: skip
 
 
@@ -64,6 +65,10 @@ def test_of_a_whole_statement_the_sound_decides(language: str, text: str) -> Non
     assert ending(text, None, language) is Ending.NEUTRAL
     waits = [end_wait_ms(text, None, WAITS, sounds, language=language) for sounds in (0.95, 0.6, 0.1)]
     assert waits == [500, 760, 900]
+
+
+def test_a_verb_that_needs_no_more_is_not_waited_for() -> None:
+    assert ending("No puedo.", None, "es") is Ending.NEUTRAL
 
 
 @pytest.mark.parametrize(

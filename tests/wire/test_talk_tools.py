@@ -13,7 +13,7 @@ import pytest
 from stasis_app.settings import Phrases, Profile
 from stasis_app.tools.settings import Tools
 from tests.support.fake_ari import answers
-from tests.support.fake_workers import FakeToolCall, Reply
+from tests.support.fake_workers import FakeToolCall, Fault, Reply
 from tests.support.shop import Shop, shop
 from tests.support.talk import CALLER, TRANSPORT, Scene, talk
 from tests.support.talk_lines import LINES
@@ -100,6 +100,18 @@ class TestTransfer:
                 assert scene.said()[-1] == ("answer", said, False)
                 assert await scene.metric("voicebot_calls_ended_total", cause="transferred") == 1
                 assert await counted(scene, "transfer", "ok") == 1
+
+        virtual_time(main())
+
+    def test_last_words_that_break_off_keep_nobody(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with talk(profile(transfer={"targets": TARGETS})) as scene:
+                scene.ari.places = {WORKSHOP}
+                said = "The workshop will help you with that."
+                scene.workers.tts.choose_fault = lambda text: Fault.die(after=9) if text == said else None
+                await scene.ask(WANTS_PERSON, FakeToolCall("transfer", {"target": "workshop"}, said=said))
+                await scene.until(lambda: not scene.is_up)
+                assert scene.ari.onward == {CALLER: ("phones", "2001", "3")}
 
         virtual_time(main())
 
