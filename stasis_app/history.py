@@ -89,6 +89,13 @@ class History:
     def last_answer(self) -> str:
         return next((m.text for m in reversed(self._said()) if m.role == "assistant"), "")
 
+    def answered_with(self, said: str) -> str:
+        """The answer that `said`, the caller's newest words, follows; "" where other words of theirs stand between."""
+        before = self._said()
+        if before and before[-1] == Message("user", said):
+            before = before[:-1]
+        return before[-1].text if before and before[-1].role == "assistant" else ""
+
     def _said(self) -> Sequence[Message]:
         return [one for one in self._messages if isinstance(one, Message)]
 

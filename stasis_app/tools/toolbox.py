@@ -167,7 +167,8 @@ class Toolbox:
         transfer = self._tools.transfer
         if transfer is None or not transfer.confirm or not turn.caller_text:
             return None
-        return confirmed(transfer, self._history.last_answer(), turn.caller_text, turn.language)
+        heard = self._history.answered_with(turn.caller_text)
+        return confirmed(transfer, heard, turn.caller_text, turn.language)
 
     async def _leave(self, turn: "Turn", leave: PutThrough | EndCall, said: str) -> Outcome | str:
         """The words for the model where it is not possible."""

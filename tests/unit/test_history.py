@@ -115,3 +115,22 @@ def test_no_window_of_messages_parts_a_call_from_its_result() -> None:
         assert roles.count("tool") == sum(
             message.role == "assistant" and message.use is not None for message in history.messages()
         )
+
+
+def test_words_follow_an_answer_only_where_no_others_stand_between() -> None:
+    history = talk("The workshop, please.", "Shall I put you through?")
+    assert history.answered_with("Sure.") == "Shall I put you through?"
+    history.caller_said("Sure.")
+    assert history.answered_with("Sure.") == "Shall I put you through?"
+    history.bot_said("", cut=True)
+    history.caller_said("Go ahead.")
+    assert history.answered_with("Go ahead.") == ""
+    assert history.answered_with("Yes.") == ""
+
+
+def test_words_before_and_behind_a_tool_are_others_all_the_same() -> None:
+    history = talk("The workshop, please.", "Shall I put you through?")
+    history.caller_said("No, wait.")
+    history.tool_used(USE)
+    history.caller_said("Sure.")
+    assert history.answered_with("Sure.") == ""

@@ -216,6 +216,77 @@ class TestTransfer:
         virtual_time(main())
 
 
+class TestLimitsOfAnAnswer:
+    """One answer may be written in several requests to the model, with tools between them."""
+
+    SAID = "Sure. I am putting you through now."
+    WRITTEN = '{"name": "transfer", "arguments": {"target": "workshop"}}'
+
+    @pytest.mark.parametrize(
+        "reply",
+        [
+            FakeToolCall("transfer", {"target": "workshop"}, said=SAID),
+            FakeToolCall("transfer", {"target": "workshop"}, said=f"{SAID} Nobody hears this. Nor this."),
+            f"{SAID}\n{WRITTEN}",
+        ],
+        ids=["made", "made_later", "written"],
+    )
+    def test_a_call_behind_the_longest_answer_is_not_lost(
+        self, virtual_time: RunVirtual, reply: Reply
+    ) -> None:
+        async def main() -> None:
+            short = profile(transfer={"targets": TARGETS}).model_copy(update={"max_answer_sentences": 2})
+            async with talk(short) as scene:
+                scene.ari.places = {WORKSHOP}
+                await scene.ask(WANTS_PERSON, reply)
+                await scene.until(lambda: not scene.is_up)
+                assert scene.said()[-1] == ("answer", self.SAID, False)
+                assert scene.ari.onward == {CALLER: ("phones", "2001", "3")}
+
+        virtual_time(main())
+
+    def test_what_was_said_before_a_tool_counts(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with shop() as open_shop:
+                short = profile(http=requests(open_shop.url)).model_copy(update={"max_answer_sentences": 2})
+                async with talk(short) as scene:
+                    call = FakeToolCall("repair_status", ORDER, said="Let me look that up for you.")
+                    await scene.ask(
+                        WHERE_IS_IT, call, "It is ready and waiting. Come by when you can. We close at six."
+                    )
+                    await scene.until_said("It is ready and waiting.")
+                    await scene.quiet(for_s=2)
+                    said = "Let me look that up for you. It is ready and waiting."
+                    assert scene.said()[-1] == ("answer", said, False)
+
+        virtual_time(main())
+
+    def test_instructions_read_out_around_a_tool_are_noticed(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with shop() as open_shop:
+                private = "The code of the back door is kept by old Mister Hernandez in Room Nine."
+                secret = profile(http=requests(open_shop.url)).model_copy(update={"private": private})
+                async with talk(secret) as scene:
+                    call = FakeToolCall("repair_status", ORDER, said="Kept by old Mister.")
+                    await scene.ask(WHERE_IS_IT, call, "Hernandez in Room Nine.")
+                    await scene.until_said(Phrases().not_told)
+                    assert not any("Hernandez" in one.text for one in scene.workers.tts.spoken)
+
+        virtual_time(main())
+
+    def test_a_first_sentence_behind_a_slow_tool_is_not_cut_as_late(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with shop_talk() as (scene, open_shop):
+                open_shop.delay_s, scene.workers.llm.token_delay_s = 2.0, 0.005
+                call = FakeToolCall("repair_status", ORDER, said="Let me look.")
+                tokens = ["The", " bike", " of", " yours", " is", " ready", " now", "."]
+                await scene.ask(WHERE_IS_IT, call, tokens)
+                await scene.until_said("The bike of yours is ready now.")
+                assert "The bike of yours is ready now." in [one.text for one in scene.workers.tts.spoken]
+
+        virtual_time(main())
+
+
 class TestConfirming:
     CONFIRM = profile(transfer={"targets": TARGETS, "confirm": True})
 
@@ -246,6 +317,25 @@ class TestConfirming:
                 await scene.ask(words, TO_WORKSHOP)
                 await scene.until(lambda: len(scene.said()) == 3)
                 assert scene.said()[-1] == ("answer", ASKED, False)
+                assert scene.is_up
+                assert "continue" not in scene.ari.steps
+
+        virtual_time(main())
+
+    def test_a_yes_behind_a_no_whose_answer_was_not_heard_is_none(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with talk(self.CONFIRM) as scene:
+                scene.ari.places = {WORKSHOP}
+                await scene.ask(WANTS_PERSON, TO_WORKSHOP)
+                await scene.until_said(ASKED)
+                scene.workers.llm.delay_s, scene.workers.llm.replies = 4.0, ["What would you like?"]
+                await scene.quiet()
+                await scene.say("price01.wav", "No, wait.")
+                await asyncio.sleep(1.5)
+                scene.workers.llm.delay_s = 0.0
+                await scene.say("price01.wav", "Sure, go ahead.")
+                await scene.until_said("What would you like?")
+                assert scene.asked()[-1] == {"role": "user", "content": "No, wait. Sure, go ahead."}
                 assert scene.is_up
                 assert "continue" not in scene.ari.steps
 
