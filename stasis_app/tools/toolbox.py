@@ -111,7 +111,7 @@ class Toolbox:
         for call, one in asked:
             result = await self._result(turn, call.id, one) if isinstance(one, Ask) else None
             told.append(Message("tool", result or _refused(one, refusal), tool_call_id=call.id))
-        turn.advanced = self._now()
+            turn.advanced = self._now()  # the next one is waited for anew
         return Outcome(tuple(told), wrong=any(isinstance(one, NotOfferedError) for _, one in asked))
 
     def forget(self, turn: int) -> None:
@@ -140,7 +140,8 @@ class Toolbox:
         self._count += 1
         name = call.name if call.name in self._tools.names() else _UNKNOWN
         try:
-            arguments = call.arguments if isinstance(json.loads(call.arguments), dict) else "{}"
+            given = json.loads(call.arguments, parse_constant=_no_json)
+            arguments = call.arguments if isinstance(given, dict) else "{}"
         except (ValueError, RecursionError):
             arguments = "{}"  # servers insist on JSON here
         # nine letters and digits: some models' templates want exactly that
@@ -206,11 +207,18 @@ class Toolbox:
         await asyncio.wait({run.result})
         if run.result.cancelled():
             return error(_NO_ANSWER)
-        return run.result.result() if run.id == use_id or run.turn is turn else again(run.result.result())
+        result = run.result.result()
+        if run.id == use_id or run.turn is turn:
+            return result
+        return again(result, None if run.asked.key == asked.key else run.asked.arguments)
 
     def _run_of(self, turn: "Turn", use_id: str, asked: Ask) -> _Run:
-        """The run of this call, or that of the same call before it which no answer has used yet."""
-        run = self._runs.get(asked.key)
+        """The run of this call, or that of the same call before it which no answer has used yet.
+
+        What changes something and is not done yet stands for every call of its tool: a model that is asked again
+        writes the same wish in other words.
+        """
+        run = self._runs.get(asked.key) or self._unfinished(asked)
         if run is None:
             result = self._outside.requests.begin(self._send(asked))
             run = self._runs[asked.key] = _Run(use_id, asked, turn, result)
@@ -220,6 +228,12 @@ class Toolbox:
             run.turn = turn
             self._remember(run)
         return run
+
+    def _unfinished(self, asked: Ask) -> _Run | None:
+        if asked.request.reads:
+            return None
+        same = (run for run in self._runs.values() if run.asked.name == asked.name)
+        return next((run for run in same if not run.result.done()), None)
 
     def _remember(self, run: _Run) -> None:
         if not run.result.done() or run.result.cancelled() or run.result.exception():
@@ -248,3 +262,8 @@ class Toolbox:
 
 def _refused(one: Wanted | NotOfferedError, refusal: str) -> str:
     return error(str(one) if isinstance(one, NotOfferedError) else refusal)
+
+
+def _no_json(constant: str) -> None:
+    """NaN and the infinities, which Python reads and nobody else."""
+    raise ValueError(constant)

@@ -82,6 +82,23 @@ def test_a_request_that_cannot_be_is_told(changes: dict[str, Any], said: str) ->
     assert told.startswith(f"http.status{said}")
 
 
+@pytest.mark.parametrize(("chars", "prompt"), [(4000, "x"), (1500, "x" * 12_000)])
+def test_answers_that_overflow_the_window_of_the_model_are_told(chars: int, prompt: str) -> None:
+    request = {"description": "x", "url": URL, "max_answer_chars": chars}
+    profile = {
+        "prompt": prompt,
+        "greeting": "Hello.",
+        "tools": {"http": {"status": request}},
+        "max_tokens": 1100,
+    }
+    config = {"profiles": {"default": profile}}
+    with pytest.raises(ConfigError) as caught:
+        parse(json.dumps(config), "test.yaml", {})
+    assert "tools.http.status.max_answer_chars: is more than fits: 3 answers of" in str(caught.value)
+    assert "at 4 characters a token" in str(caught.value)
+    assert parse(json.dumps(config | {"workers": {"llm": {"context_tokens": 8192}}}), "test.yaml", {})
+
+
 def test_no_request_takes_the_name_of_another_tool() -> None:
     told = problem({"http": {"hang_up": {"description": "x", "url": URL}}})
     assert told.startswith("http: has `hang_up`, which is the name of another tool")

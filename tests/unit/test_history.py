@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from stasis_app.history import PICKED_UP, History, Message, ToolUse
+from stasis_app.history import MOST_WHOLE, OLD_RESULT, PICKED_UP, History, Message, ToolUse
 from stasis_app.settings import Example
 
 PROMPT = Message("system", "You are a shop.")
@@ -134,3 +134,26 @@ def test_words_before_and_behind_a_tool_are_others_all_the_same() -> None:
     history.tool_used(USE)
     history.caller_said("Sure.")
     assert history.answered_with("Sure.") == ""
+
+
+def test_only_the_newest_results_stay_whole_and_older_ones_go_in_steps() -> None:
+    history, changes, before = History(PROMPT.text), 0, ()
+    for number in range(1, 10):
+        history.caller_said("Where is it?")
+        history.tool_used(ToolUse(f"call{number:05d}", "status", "{}", f"{number}" * 1500))
+        history.bot_said("It is ready.", cut=False)
+        results = [message.text for message in history.messages() if message.role == "tool"]
+        whole = [text for text in results if text != OLD_RESULT]
+        assert 1 < len(whole) <= MOST_WHOLE or number == 1
+        assert whole == [f"{one}" * 1500 for one in range(number + 1 - len(whole), number + 1)]
+        messages = history.messages()
+        changes += messages[: len(before)] != before
+        before = messages
+    assert changes == 3, "the model's prefix cache lives on what does not change"
+
+
+def test_a_result_shorter_than_the_note_stays() -> None:
+    history = talk("Where is it?")
+    for number in range(9):
+        history.tool_used(ToolUse(f"call{number:05d}", "status", "{}", "{}"))
+    assert [message.text for message in history.messages() if message.role == "tool"] == ["{}"] * 9

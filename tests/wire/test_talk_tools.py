@@ -470,6 +470,16 @@ class TestRequests:
 
         virtual_time(main())
 
+    def test_what_is_no_json_never_goes_back_to_the_model(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with shop_talk() as (scene, _):
+                await scene.ask(WHERE_IS_IT, FakeToolCall("repair_status", '{"a": NaN}'), "Which number?")
+                await scene.until_said("Which number?")
+                (shown,) = [one["tool_calls"][0] for one in scene.asked() if one.get("tool_calls")]
+                assert shown["function"]["arguments"] == "{}"
+
+        virtual_time(main())
+
     def test_a_call_that_the_model_writes_as_text_is_made_and_not_spoken(
         self, virtual_time: RunVirtual
     ) -> None:
@@ -524,6 +534,31 @@ class TestWhileTheCallerSpeaks:
                 await scene.until_said("It is ready.")
                 assert len(open_shop.requests) == 1
                 assert "not done again" in results(scene)[-1]["note"]
+
+        virtual_time(main())
+
+    def test_the_same_wish_in_other_words_is_not_sent_while_the_first_is_under_way(
+        self, virtual_time: RunVirtual
+    ) -> None:
+        async def main() -> None:
+            async with shop_talk(method="POST") as (scene, open_shop):
+                open_shop.delay_s = 4.0
+                call = FakeToolCall("repair_status", ORDER, said="Let me look at that for you right now.")
+                await scene.ask(WHERE_IS_IT, call)
+                await scene.until(lambda: open_shop.running)
+                other = {"number": "471109"}
+                scene.workers.llm.replies = [FakeToolCall("repair_status", other), "It is ready."]
+                await scene.say("price01.wav", "Hello, are you there?")
+                await scene.until_said("It is ready.")
+                assert open_shop.requests == [("POST", "/repairs/471108", {})]
+                assert "not done again" in results(scene)[-1]["note"]
+                assert results(scene)[-1]["arguments"] == ORDER
+                scene.workers.llm.choose = lambda said: (
+                    "Done." if said[-1]["role"] == "tool" else FakeToolCall("repair_status", other)
+                )
+                await scene.say("price01.wav", "And the other one?")
+                await scene.until_said("Done.")
+                assert [path for _, path, _ in open_shop.requests] == ["/repairs/471108", "/repairs/471109"]
 
         virtual_time(main())
 
@@ -617,6 +652,19 @@ class TestSeveralAtOnce:
                 assert "number does not look" in wrong["error"]
                 ids = [call["id"] for message in scene.asked() for call in message.get("tool_calls", [])]
                 assert ids == [one["tool_call_id"] for one in scene.asked() if one["role"] == "tool"]
+
+        virtual_time(main())
+
+    def test_several_that_change_something_are_waited_for_one_by_one(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with shop_talk(method="POST") as (scene, open_shop):
+                open_shop.delay_s = 4.5
+                more = tuple(FakeToolCall("repair_status", {"number": str(n)}) for n in (222222, 333333))
+                call = FakeToolCall("repair_status", ORDER, more=more)
+                await scene.ask(WHERE_IS_IT, call, "All three are ready.")
+                await scene.until_said("All three are ready.")
+                assert scene.said()[-1] == ("answer", "All three are ready.", False)
+                assert open_shop.finished == 3
 
         virtual_time(main())
 
