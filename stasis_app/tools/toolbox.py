@@ -18,7 +18,7 @@ from stasis_app.tools.hourly import Hourly
 from stasis_app.tools.http import HttpRequests, ToolRequestError
 from stasis_app.tools.offered import offered
 from stasis_app.tools.request import again, error, shown
-from stasis_app.tools.settings import HANG_UP, TARGET, TRANSFER, Target, Tools
+from stasis_app.tools.settings import TARGET, TRANSFER, Target, Tools
 from stasis_app.tools.wanted import Ask, EndCall, NotOfferedError, PutThrough, Wanted, wanted
 
 if TYPE_CHECKING:
@@ -119,8 +119,7 @@ class Toolbox:
         self._outside.transfers.let_go((self._call_id, turn))
 
     def has_put_through(self, turn: int) -> None:
-        """The turn's transfer happens now."""
-        self._counted(TRANSFER, "ok")
+        """The turn's transfer is what the talk ends with: it is one of this hour's, whatever comes of it."""
         self._outside.transfers.done((self._call_id, turn), self._now())
 
     def answered(self) -> None:
@@ -176,7 +175,6 @@ class Toolbox:
         await turn.until_released()
         transfer = self._tools.transfer
         if isinstance(leave, EndCall) or transfer is None:
-            self._counted(HANG_UP, "ok")
             return Outcome(leave=leave)
         if transfer.confirm and self._confirmed(turn) != leave.target:
             self._counted(TRANSFER, "asked")

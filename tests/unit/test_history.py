@@ -1,5 +1,6 @@
 """What the model is told of the talk: only what was heard."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from stasis_app.history import MOST_WHOLE, OLD_RESULT, PICKED_UP, History, Message, ToolUse
@@ -137,7 +138,8 @@ def test_words_before_and_behind_a_tool_are_others_all_the_same() -> None:
 
 
 def test_only_the_newest_results_stay_whole_and_older_ones_go_in_steps() -> None:
-    history, changes, before = History(PROMPT.text), 0, ()
+    history, changes = History(PROMPT.text), 0
+    before: Sequence[Message] = ()
     for number in range(1, 10):
         history.caller_said("Where is it?")
         history.tool_used(ToolUse(f"call{number:05d}", "status", "{}", f"{number}" * 1500))

@@ -180,6 +180,10 @@ class TestTransfer:
                 await scene.until(lambda: not scene.is_up)
                 assert scene.ari.onward == {CALLER: ()}
                 assert scene.ari.variables[CALLER]["VOICEBOT_REASON"] == "transfer_failed"
+                await scene.until(lambda: not scene.ari.channels)
+                for cause, times in {"transfer_failed": 1, "transferred": 0}.items():
+                    assert await scene.metric("voicebot_calls_ended_total", cause=cause) == times
+                assert [await counted(scene, "transfer", outcome) for outcome in ("ok", "failed")] == [0, 1]
 
         virtual_time(main())
 
@@ -379,6 +383,21 @@ class TestHangUp:
                 assert scene.ari.causes[CALLER] == "16"
                 assert scene.said()[-1] == ("answer", said, False)
                 assert await scene.metric("voicebot_calls_ended_total", cause="model_hung_up") == 1
+                assert await counted(scene, "hang_up", "ok") == 1
+
+        virtual_time(main())
+
+    def test_who_wants_to_go_on_is_not_counted_as_hung_up_on(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with talk(profile(hang_up=True)) as scene:
+                said = "Your bike is ready on Thursday and you can pick it up then. Goodbye."
+                await scene.ask("That is all I wanted.", FakeToolCall("hang_up", said=said))
+                await scene.until_heard(said, for_s=0.5)
+                scene.workers.llm.replies = ["Sixty-five dollars."]
+                await scene.say("price01.wav", "No, wait, how much is it?")
+                await scene.until_said("Sixty-five dollars.")
+                assert scene.is_up
+                assert await counted(scene, "hang_up", "ok") == 0
 
         virtual_time(main())
 
