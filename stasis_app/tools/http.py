@@ -27,7 +27,7 @@ class ToolRequestError(Exception):
 class HttpRequests:
     """What is begun here outlives the turn that began it, and its call too, but not the block.
 
-    The block's end waits for it, since it may change something; one that ends by an error or is cancelled does not.
+    The block's end waits for it, since it may change something; where that is cancelled, it is cancelled too.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class HttpRequests:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if self._begun and kind is None:
+            if self._begun and not (kind and issubclass(kind, asyncio.CancelledError)):
                 await asyncio.wait(self._begun, timeout=LONGEST_S)
         finally:
             for task in self._begun:

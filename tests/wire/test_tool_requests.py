@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from stasis_app.ari.errors import AppReplaced
 from stasis_app.tools.http import HttpRequests, ToolRequestError
 from stasis_app.tools.request import Answered
 from stasis_app.tools.settings import HttpRequest
@@ -87,6 +88,21 @@ async def test_what_was_begun_is_brought_to_its_end_when_the_process_has_no_call
             begun = await begun_in(requests, open_shop, timeout_s=30)
         assert begun.result() == "done"
         assert open_shop.finished == 1
+
+
+async def test_a_process_whose_app_was_taken_over_brings_it_to_its_end_too() -> None:
+    async with shop() as open_shop:
+        begun: list[asyncio.Task[str]] = []
+
+        async def process() -> None:
+            async with HttpRequests() as requests:
+                open_shop.delay_s = 0.3
+                begun.append(await begun_in(requests, open_shop, timeout_s=30))
+                raise AppReplaced("voicebot")
+
+        with pytest.raises(AppReplaced):
+            await process()
+        assert begun[0].result() == "done"
 
 
 async def test_what_never_answers_keeps_no_process_longer_than_its_own_time() -> None:
