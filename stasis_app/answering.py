@@ -25,7 +25,7 @@ from stasis_app.short_words import language_code
 from stasis_app.tools.wanted import EndCall, PutThrough
 from stasis_app.turn import Parts, Turn
 from stasis_app.voice import Voice
-from stasis_app.writing import sentences
+from stasis_app.writing import Limits, sentences
 
 log = logging.getLogger(__name__)
 
@@ -102,9 +102,9 @@ async def _write(
     """Speak what the model writes, run what it calls for and let it go on from there. Raises WorkerError."""
     # the history holds the caller's words already when the turn was released first
     asked = as_asked(parts.history.messages("" if turn.remembered else turn.caller_text or ""))
-    calls, wrong = parts.tools.agreed(turn), 0
+    calls, wrong, limits = parts.tools.agreed(turn), 0, Limits.of(parts.profile)
     for _ in range(_MOST_ROUNDS):
-        said = "" if calls else await _speak(turn, parts, voice, now, asked, calls)
+        said = "" if calls else await _speak(turn, parts, voice, now, asked, calls, limits)
         if not calls:
             return None
         outcome = await parts.tools.run(turn, calls, said)
@@ -126,10 +126,11 @@ async def _speak(
     now: Callable[[], float],
     asked: Sequence[Message],
     calls: list[ToolCall],
+    limits: Limits,
 ) -> str:
     """What the model wrote before its `calls`."""
     said = []
-    async with aclosing(sentences(turn, parts, asked, now, calls)) as speakable:
+    async with aclosing(sentences(turn, parts, asked, now, calls, limits)) as speakable:
         async for sentence in speakable:
             said.append(sentence)
             await voice.try_to_speak(sentence)

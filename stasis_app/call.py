@@ -38,6 +38,7 @@ from stasis_app.record import Sound
 from stasis_app.settings import Profile
 from stasis_app.switchboard import Switchboard
 from stasis_app.timers import Timers
+from stasis_app.tools.settings import HANG_UP
 from stasis_app.tools.toolbox import Toolbox
 from stasis_app.turn import Parts
 from stasis_app.turns import Turns
@@ -314,6 +315,8 @@ class Call:
                 self._timers.post(talk.ClosingLimit(), CLOSING_LIMIT_S)
             case talk.HangUp(cause=cause):
                 self._cause = cause
+                if cause == talk.MODEL_HUNG_UP:
+                    self._board.metrics.tools.labels(HANG_UP, "ok").inc()
                 await self._hang_up()
 
     def _phrases(self, saying: Saying) -> list[str]:
@@ -364,9 +367,8 @@ class Call:
     async def _go_onward(self) -> None:
         transfer = self._profile.tools.transfer
         if self._onward is not None and transfer is not None:
-            self._cause = "transferred"
             target = transfer.targets[self._onward]
-            await put_through(self._board, self._start.channel.id, self._onward, target)
+            self._cause = await put_through(self._board, self._start.channel.id, self._onward, target)
 
     async def _hang_up(self) -> None:
         try:

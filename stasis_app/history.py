@@ -11,6 +11,11 @@ Role = Literal["system", "user", "assistant", "tool"]
 CUT_MARK = " ..."
 """Ends an answer that the caller cut short, so that the model knows its rest was not heard."""
 
+MOST_WHOLE = 3
+"""Results of tools that are kept as they were: they are long, and the model's window is not."""
+
+OLD_RESULT = '{"note": "no longer kept: what was said of it stands below"}'
+"""What stands for an older one. It is JSON, as every result is."""
 
 PICKED_UP = "Hello."
 """What stands for the caller's silence before a greeting."""
@@ -69,7 +74,8 @@ class History:
 
     def messages(self, asked: str = "") -> Sequence[Message]:
         """The talk so far for the model, with `asked` as the caller's next words without remembering them."""
-        talk = [message for one in self._recent() for message in _as_messages(one)]
+        old = self._old_results()
+        talk = [message for one in self._recent() for message in _as_messages(one, old)]
         if asked:
             before = f"{talk.pop().text} " if talk and talk[-1].role == "user" else ""
             talk.append(Message("user", before + asked))
@@ -89,20 +95,35 @@ class History:
     def last_answer(self) -> str:
         return next((m.text for m in reversed(self._said()) if m.role == "assistant"), "")
 
+    def answered_with(self, said: str) -> str:
+        """The answer that `said`, the caller's newest words, follows; "" where other words of theirs stand between."""
+        before = self._said()
+        if before and before[-1] == Message("user", said):
+            before = before[:-1]
+        return before[-1].text if before and before[-1].role == "assistant" else ""
+
     def _said(self) -> Sequence[Message]:
         return [one for one in self._messages if isinstance(one, Message)]
 
     def _recent(self) -> Sequence[Message | ToolUse]:
         """Old messages are dropped half a window at a time, so that the prefix stays the same for many turns."""
-        over = len(self._messages) - self.max_messages
-        if over <= 0:
-            return self._messages
-        half = self.max_messages // 2
-        return self._messages[-(-over // half) * half :]
+        return self._messages[_passed(len(self._messages), self.max_messages) :]
+
+    def _old_results(self) -> frozenset[str]:
+        """The ids of the uses whose results are no longer shown, for the same reason in steps too."""
+        ids = [one.id for one in self._messages if isinstance(one, ToolUse)]
+        return frozenset(ids[: _passed(len(ids), MOST_WHOLE)])
 
 
-def _as_messages(one: Message | ToolUse) -> Sequence[Message]:
+def _passed(count: int, most: int) -> int:
+    """How many of `count` are left behind, half of `most` at a time."""
+    half = (most + 1) // 2
+    return max(0, -(-(count - most) // half) * half)
+
+
+def _as_messages(one: Message | ToolUse, old: frozenset[str]) -> Sequence[Message]:
     """The use of a tool is two messages that are never parted."""
     if isinstance(one, Message):
         return (one,)
-    return Message("assistant", "", one), Message("tool", one.result, one)
+    result = OLD_RESULT if one.id in old and len(one.result) > len(OLD_RESULT) else one.result
+    return Message("assistant", "", one), Message("tool", result, one)

@@ -8,7 +8,7 @@ from stasis_app.history import History
 from stasis_app.settings import Profile
 from stasis_app.switchboard import Switchboard
 from stasis_app.to_its_end import to_its_end
-from stasis_app.tools.settings import Target
+from stasis_app.tools.settings import TRANSFER, Target
 from stasis_app.tools.toolbox import Outside, Toolbox
 
 log = logging.getLogger(__name__)
@@ -54,21 +54,28 @@ async def is_there(ari: Ari, channel_id: str, name: str, target: Target) -> bool
     return found == "1"
 
 
-async def put_through(board: Switchboard, channel_id: str, name: str, target: Target) -> None:
+async def put_through(board: Switchboard, channel_id: str, name: str, target: Target) -> str:
     """Send the caller there, with VOICEBOT_REASON=transfer; where that fails, on behind Stasis() as ever.
+
+    Returns how the call has ended by that, as `voicebot_calls_ended_total` names it.
 
     Once begun it is done, also when the process is told to end meanwhile.
     """
-    await to_its_end(_put_through(board, channel_id, name, target))
+    return await to_its_end(_put_through(board, channel_id, name, target))
 
 
-async def _put_through(board: Switchboard, channel_id: str, name: str, target: Target) -> None:
+async def _put_through(board: Switchboard, channel_id: str, name: str, target: Target) -> str:
     ari = board.link.ari
     try:
         await ari.set_variable(channel_id, "VOICEBOT_REASON", "transfer")
         await ari.set_variable(channel_id, TRANSFER_VARIABLE, name)
         await ari.continue_in_dialplan(channel_id, target.context, target.extension, target.priority)
     except AriError as error:
-        if not error.gone:
-            log.warning("a caller could not be put through to %s, and is handed back: %s", name, error)
-            await board.hand_back(channel_id, "transfer_failed")
+        if error.gone:
+            return "caller_hung_up"
+        log.warning("a caller could not be put through to %s, and is handed back: %s", name, error)
+        board.metrics.tools.labels(TRANSFER, "failed").inc()
+        await board.hand_back(channel_id, "transfer_failed")
+        return "transfer_failed"
+    board.metrics.tools.labels(TRANSFER, "ok").inc()
+    return "transferred"

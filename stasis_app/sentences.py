@@ -4,7 +4,8 @@ The first chunk closes early, at a clause,
 so that sound starts early; later chunks are whole sentences. Every decision
 depends on the characters so far and nothing else,
 so the same text gives the same chunks however it was split into
-tokens. The one exception is `close_first`, which the caller's timer asks for.
+tokens. The exceptions are `close_sentence`, `close_first`, `close_phrase` and `close_opener`, which the caller's timer
+asks for.
 
 What a full stop means is decided one character after the space behind it ("$29." or "$29. Next"), and one word after it
 where the word before is an abbreviation that can also end a sentence ("at 9 p.m. Please", "at 9 p.m. Monday").

@@ -4,12 +4,14 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Self, TypeVar
 
 from gpu_workers.client import Message, ToolCall
 from stasis_app.answer_cap import AnswerCap
 from stasis_app.recital import Guard, Protected
 from stasis_app.sentences import SentenceChunker
+from stasis_app.settings import Profile
 from stasis_app.speakable import Speakable
 from stasis_app.tools.written import WrittenCalls
 from stasis_app.turn import Parts, Turn
@@ -34,11 +36,30 @@ LULL_S = 0.3
 Piece = TypeVar("Piece")
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one answer is held against, in however many requests to the model it is written."""
+
+    guard: Guard
+    cap: AnswerCap
+
+    @classmethod
+    def of(cls, profile: Profile) -> Self:
+        cap = AnswerCap(profile.max_answer_chars, profile.max_answer_sentences, profile.max_answer_s)
+        return cls(Guard(Protected.of(profile)), cap)
+
+
 async def sentences(
-    turn: Turn, parts: Parts, messages: Sequence[Message], now: Callable[[], float], calls: list[ToolCall]
+    turn: Turn,
+    parts: Parts,
+    messages: Sequence[Message],
+    now: Callable[[], float],
+    calls: list[ToolCall],
+    limits: Limits,
 ) -> AsyncGenerator[str, None]:
     """Raises WorkerError. Too long an answer is cut behind a sentence, one that reads out the private instructions
-    ends with a sentence of the profile; that closes the request.
+    ends with a sentence of the profile. That closes the request; a cut answer with tools is read on, unspoken, up to
+    its `max_tokens`, since models call behind what they say.
 
     At the end `calls` holds what the model called for, whether it made the call or wrote it down.
     """
@@ -47,8 +68,8 @@ async def sentences(
         first_chars=FIRST_CHARS, first_max_chars=FIRST_MAX_CHARS, language=profile.language
     )
     speakable = Speakable(profile.language, profile.pronounced)
-    guard = Guard(Protected.of(profile))
-    cap = AnswerCap(profile.max_answer_chars, profile.max_answer_sentences, profile.max_answer_s)
+    guard, cap, cut = limits.guard, limits.cap, False
+    first_token: float | None = None  # of this request; the turn's may be that of one before it
     offers = parts.tools.offered
     written_calls = WrittenCalls(frozenset(profile.tools.names()))
     async with (
@@ -63,31 +84,34 @@ async def sentences(
     ):
         async for piece in pieces:
             if isinstance(piece, str):
-                turn.times.first_token = turn.times.first_token or now()
-                if cap.write(piece):
-                    return
+                first_token = first_token or now()
+                turn.times.first_token = turn.times.first_token or first_token
+                cut = cap.write(piece) or cut
                 chunks = chunker.feed(written_calls.feed(piece))
             elif piece is None:
                 chunks = chunker.close_sentence()
             else:
-                if offers:  # without tools a call of one is no speech, and nothing else either
-                    calls.append(piece)
+                calls += (
+                    [piece] if offers else []
+                )  # without tools a call is no speech, and nothing else either
                 continue
             if chunker.opening and not chunks:
-                chunks = _overdue(chunker, now() - (turn.times.first_token or now()))
+                chunks = _overdue(chunker, now() - (first_token or now()))
             for sentence in _sayable(chunks, speakable, guard):
-                turn.times.first_sentence = turn.times.first_sentence or now()
-                yield sentence
-                if cap.speak(sentence, turn.sound_s):
-                    return
-            if guard.recited:
+                if not cut:
+                    turn.times.first_sentence = turn.times.first_sentence or now()
+                    yield sentence
+                    cut = cap.speak(sentence, turn.sound_s)
+            if guard.recited or (cut and not offers):
                 break
     rest, found = written_calls.finish()
     calls += [ToolCall("", call.name, call.arguments) for call in found]
-    last = _sayable([*chunker.feed(rest), *chunker.finish()], speakable, guard)
-    for sentence in [*last, *guard.finish()]:
+    last = [*_sayable([*chunker.feed(rest), *chunker.finish()], speakable, guard), *guard.finish()]
+    for sentence in () if cut else last:
         turn.times.first_sentence = turn.times.first_sentence or now()
         yield sentence
+        if cap.speak(sentence, turn.sound_s):
+            break
     if guard.recited:
         calls.clear()  # who was talked into reading out its instructions may have been talked into more
         parts.metrics.recitals.inc()
@@ -96,7 +120,8 @@ async def sentences(
             parts.call_id,
             turn.number,
         )
-        yield profile.phrases.not_told
+        if not cut:
+            yield profile.phrases.not_told
 
 
 def _sayable(chunks: Sequence[str], speakable: Speakable, guard: Guard) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The conversation machine; see `machine` for its two rules."""
 
 from stasis_app.conversation.commands import (
+    MODEL_HUNG_UP,
     AnswerDigits,
     AwaitInput,
     Cancel,
@@ -55,6 +56,7 @@ from stasis_app.conversation.phases import Phase, Saying
 from stasis_app.conversation.state import State
 
 __all__ = [
+    "MODEL_HUNG_UP",
     "TABLE",
     "AnswerDigits",
     "AwaitInput",

@@ -126,6 +126,10 @@ class LimitClosing:
     """Answered by `ClosingLimit`."""
 
 
+MODEL_HUNG_UP = "model_hung_up"
+"""The cause of a call that its model has ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class HangUp:
     cause: str

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from stasis_app.conversation.commands import (
+    MODEL_HUNG_UP,
     AwaitInput,
     Cancel,
     Command,
@@ -246,7 +247,7 @@ def goodbye(state: State, _: Event) -> Step:
 
 def leave(state: State, _: Event) -> Step:
     """The model's last words were heard to their end."""
-    return replace(state, phase=Phase.ENDED), (Remember(state.turn), HangUp("model_hung_up"))
+    return replace(state, phase=Phase.ENDED), (Remember(state.turn), HangUp(MODEL_HUNG_UP))
 
 
 def put_through(state: State, event: TransferWanted) -> Step:

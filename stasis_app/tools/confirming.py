@@ -12,7 +12,7 @@ _YES: Final = {
     "en": "yes yeah yep yup sure ok okay certainly definitely absolutely",
     "de": "ja jawohl gerne gern ok okay klar natürlich sicher",
     "fr": "oui ouais ok okay volontiers certainement",
-    "es": "sí si vale claro ok okay bueno",
+    "es": "sí si vale claro ok okay",
     "it": "sì si certo va ok okay volentieri",
     "nl": "ja graag ok okay zeker prima",
     "pt": "sim claro ok okay",
@@ -20,16 +20,16 @@ _YES: Final = {
     "sv": "ja jo gärna ok okay visst",
     "da": "ja gerne ok okay",
 }
+# no words that make a sentence of its own out of an "Okay": "Okay, that is all, thank you." is no yes
 _COMPANY: Final = {
     "en": "please do that would be great good fine nice lovely perfect right correct exactly of course go ahead thank"
-    " thanks you it's is it's all um uh oh well very much i i'd would like"
-    " sounds if could may let's thing now",
+    " thanks you um uh oh well very much i i'd would like sounds",
     "de": "bitte sehr danke das wäre gut schön nett äh ach machen sie",
     "fr": "s'il vous plaît merci bien sûr je veux euh d'accord",
-    "es": "por favor gracias está bien supuesto eh",
+    "es": "por favor gracias bien bueno supuesto eh",
     "it": "per favore grazie bene eh",
-    "nl": "alstublieft dank u wel dat is goed eh",
-    "pt": "por favor obrigado obrigada está bem",
+    "nl": "alstublieft dank u wel goed eh",
+    "pt": "por favor obrigado obrigada bem",
     "pl": "proszę dziękuję bardzo dobrze",
     "sv": "tack det vore bra",
     "da": "tak det ville være godt",

@@ -10,7 +10,7 @@ from yarl import URL
 
 from stasis_app.tools.arguments import Value
 from stasis_app.tools.request import Answered, filled
-from stasis_app.tools.settings import HttpRequest
+from stasis_app.tools.settings import LONGEST_S, HttpRequest
 
 _CONNECT_S: Final = 3.0
 _HEADERS: Final = {"Accept": "application/json, text/plain, */*;q=0.5", "User-Agent": "voicebot"}
@@ -25,7 +25,10 @@ class ToolRequestError(Exception):
 
 
 class HttpRequests:
-    """What is begun here outlives the turn that began it, and its call too, but not the block."""
+    """What is begun here outlives the turn that began it, and its call too, but not the block.
+
+    The block's end waits for it, since it may change something; where that is cancelled, it is cancelled too.
+    """
 
     def __init__(self) -> None:
         self._begun: set[asyncio.Task[str]] = set()
@@ -40,11 +43,15 @@ class HttpRequests:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for task in self._begun:
-            task.cancel()
-        if self._begun:
-            await asyncio.wait(self._begun)
-        await self._session.close()
+        try:
+            if self._begun and not (kind and issubclass(kind, asyncio.CancelledError)):
+                await asyncio.wait(self._begun, timeout=LONGEST_S)
+        finally:
+            for task in self._begun:
+                task.cancel()
+            if self._begun:
+                await asyncio.wait(self._begun)
+            await self._session.close()
 
     def begin(self, work: Coroutine[None, None, str]) -> asyncio.Task[str]:
         """A task that no turn ends."""

@@ -12,6 +12,8 @@ from media_bridge.settings import Settings
 TRANSFER: Final = "transfer"
 HANG_UP: Final = "hang_up"
 TARGET: Final = "target"
+LONGEST_S: Final = 30.0
+"""The most that `timeout_s` of a request may be."""
 
 ToolName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 """What the model calls a thing by. It also goes into a channel variable, so it holds no dialplan syntax."""
@@ -114,6 +116,16 @@ class Parameter(Settings):
                 raise ValueError(f"is no regular expression: {error}") from error
         return pattern
 
+    def _refuses(self, choice: str) -> str:
+        """Why a value is never taken, as stasis_app.tools.arguments judges it; "" where it is."""
+        if not choice or choice != choice.strip() or not choice.isprintable():
+            return "it is empty, or has a blank at an end or a control character"
+        if len(choice) > self.max_length:
+            return f"max_length is {self.max_length}"
+        if self.pattern is not None and not re.fullmatch(self.pattern, choice):
+            return "pattern does not match it"
+        return ""
+
     @model_validator(mode="after")
     def _bounds_fit(self) -> "Parameter":
         numeric = self.type in ("integer", "number")
@@ -121,6 +133,9 @@ class Parameter(Settings):
             raise ValueError(f"minimum and maximum are for numbers, and the type is {self.type}")
         if self.type != "string" and (self.choices or self.pattern is not None):
             raise ValueError(f"choices and pattern are for strings, and the type is {self.type}")
+        for choice in self.choices:
+            if why := self._refuses(choice):
+                raise ValueError(f"choices has `{choice[:40]}`, which can never be given: {why}")
         if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
             raise ValueError(f"minimum {self.minimum:g} is more than maximum {self.maximum:g}")
         return self
@@ -145,7 +160,7 @@ class HttpRequest(Settings):
     reads: bool = Field(
         False, description="It changes nothing: it may be begun before the caller has finished."
     )
-    timeout_s: float = Field(5.0, gt=0, le=30, description="No whole answer within this: it failed.")
+    timeout_s: float = Field(5.0, gt=0, le=LONGEST_S, description="No whole answer within this: it failed.")
     max_answer_bytes: int = Field(65_536, ge=1, le=1_048_576, description="A longer answer is not read.")
     max_answer_chars: int = Field(1500, ge=20, le=20_000, description="The model sees no more of it.")
 

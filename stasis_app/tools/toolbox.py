@@ -18,7 +18,7 @@ from stasis_app.tools.hourly import Hourly
 from stasis_app.tools.http import HttpRequests, ToolRequestError
 from stasis_app.tools.offered import offered
 from stasis_app.tools.request import again, error, shown
-from stasis_app.tools.settings import HANG_UP, TARGET, TRANSFER, Target, Tools
+from stasis_app.tools.settings import TARGET, TRANSFER, Target, Tools
 from stasis_app.tools.wanted import Ask, EndCall, NotOfferedError, PutThrough, Wanted, wanted
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Toolbox:
         for call, one in asked:
             result = await self._result(turn, call.id, one) if isinstance(one, Ask) else None
             told.append(Message("tool", result or _refused(one, refusal), tool_call_id=call.id))
-        turn.advanced = self._now()
+            turn.advanced = self._now()  # the next one is waited for anew
         return Outcome(tuple(told), wrong=any(isinstance(one, NotOfferedError) for _, one in asked))
 
     def forget(self, turn: int) -> None:
@@ -119,8 +119,7 @@ class Toolbox:
         self._outside.transfers.let_go((self._call_id, turn))
 
     def has_put_through(self, turn: int) -> None:
-        """The turn's transfer happens now."""
-        self._counted(TRANSFER, "ok")
+        """The turn's transfer is what the talk ends with: it is one of this hour's, whatever comes of it."""
         self._outside.transfers.done((self._call_id, turn), self._now())
 
     def answered(self) -> None:
@@ -140,7 +139,8 @@ class Toolbox:
         self._count += 1
         name = call.name if call.name in self._tools.names() else _UNKNOWN
         try:
-            arguments = call.arguments if isinstance(json.loads(call.arguments), dict) else "{}"
+            given = json.loads(call.arguments, parse_constant=_no_json)
+            arguments = call.arguments if isinstance(given, dict) else "{}"
         except (ValueError, RecursionError):
             arguments = "{}"  # servers insist on JSON here
         # nine letters and digits: some models' templates want exactly that
@@ -167,14 +167,14 @@ class Toolbox:
         transfer = self._tools.transfer
         if transfer is None or not transfer.confirm or not turn.caller_text:
             return None
-        return confirmed(transfer, self._history.last_answer(), turn.caller_text, turn.language)
+        heard = self._history.answered_with(turn.caller_text)
+        return confirmed(transfer, heard, turn.caller_text, turn.language)
 
     async def _leave(self, turn: "Turn", leave: PutThrough | EndCall, said: str) -> Outcome | str:
         """The words for the model where it is not possible."""
         await turn.until_released()
         transfer = self._tools.transfer
         if isinstance(leave, EndCall) or transfer is None:
-            self._counted(HANG_UP, "ok")
             return Outcome(leave=leave)
         if transfer.confirm and self._confirmed(turn) != leave.target:
             self._counted(TRANSFER, "asked")
@@ -205,11 +205,18 @@ class Toolbox:
         await asyncio.wait({run.result})
         if run.result.cancelled():
             return error(_NO_ANSWER)
-        return run.result.result() if run.id == use_id or run.turn is turn else again(run.result.result())
+        result = run.result.result()
+        if run.id == use_id or run.turn is turn:
+            return result
+        return again(result, None if run.asked.key == asked.key else run.asked.arguments)
 
     def _run_of(self, turn: "Turn", use_id: str, asked: Ask) -> _Run:
-        """The run of this call, or that of the same call before it which no answer has used yet."""
-        run = self._runs.get(asked.key)
+        """The run of this call, or that of the same call before it which no answer has used yet.
+
+        What changes something and is not done yet stands for every call of its tool: a model that is asked again
+        writes the same wish in other words.
+        """
+        run = self._runs.get(asked.key) or self._unfinished(asked)
         if run is None:
             result = self._outside.requests.begin(self._send(asked))
             run = self._runs[asked.key] = _Run(use_id, asked, turn, result)
@@ -219,6 +226,12 @@ class Toolbox:
             run.turn = turn
             self._remember(run)
         return run
+
+    def _unfinished(self, asked: Ask) -> _Run | None:
+        if asked.request.reads:
+            return None
+        same = (run for run in self._runs.values() if run.asked.name == asked.name)
+        return next((run for run in same if not run.result.done()), None)
 
     def _remember(self, run: _Run) -> None:
         if not run.result.done() or run.result.cancelled() or run.result.exception():
@@ -247,3 +260,8 @@ class Toolbox:
 
 def _refused(one: Wanted | NotOfferedError, refusal: str) -> str:
     return error(str(one) if isinstance(one, NotOfferedError) else refusal)
+
+
+def _no_json(constant: str) -> None:
+    """NaN and the infinities, which Python reads and nobody else."""
+    raise ValueError(constant)

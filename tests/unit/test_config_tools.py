@@ -71,6 +71,10 @@ def test_a_target_that_is_none_is_told(transfer: object, said: str) -> None:
         ({"url": f"{URL}/{{A}}"}, ".url: has a `{` or `}`"),
         ({"url": f"{URL}/{{n}}", "parameters": {"n": {"required": False}}}, ": parameters.n stands in url"),
         ({"parameters": {"n": {"pattern": "["}}}, ".parameters.n.pattern: is no regular expression"),
+        ({"parameters": {"n": {"choices": ["ab"], "pattern": "[0-9]+"}}}, ".parameters.n: choices has `ab`, which can"),
+        ({"parameters": {"n": {"choices": ["a", "abc"], "max_length": 2}}}, ".parameters.n: choices has `abc`, which"),
+        ({"parameters": {"n": {"choices": ["a", " b"]}}}, ".parameters.n: choices has ` b`, which can never be given"),
+        ({"parameters": {"n": {"choices": [""]}}}, ".parameters.n: choices has ``, which can never be given"),
         ({"parameters": {"n": {"type": "integer", "minimum": 2, "maximum": 1}}}, ".parameters.n: minimum 2 is more"),
         ({"headers": {"Host": "b"}}, ".headers: has Host, which the request sets itself"),
         ({"headers": {"a b": "c"}}, ".headers: has `a b`, which is no name"),
@@ -80,6 +84,23 @@ def test_a_target_that_is_none_is_told(transfer: object, said: str) -> None:
 def test_a_request_that_cannot_be_is_told(changes: dict[str, Any], said: str) -> None:
     told = problem({"http": {"status": {"description": "x", "url": URL} | changes}})
     assert told.startswith(f"http.status{said}")
+
+
+@pytest.mark.parametrize(("chars", "prompt"), [(4000, "x"), (1500, "x" * 12_000)])
+def test_answers_that_overflow_the_window_of_the_model_are_told(chars: int, prompt: str) -> None:
+    request = {"description": "x", "url": URL, "max_answer_chars": chars}
+    profile = {
+        "prompt": prompt,
+        "greeting": "Hello.",
+        "tools": {"http": {"status": request}},
+        "max_tokens": 1100,
+    }
+    config = {"profiles": {"default": profile}}
+    with pytest.raises(ConfigError) as caught:
+        parse(json.dumps(config), "test.yaml", {})
+    assert "tools.http.status.max_answer_chars: is more than fits: 3 answers of" in str(caught.value)
+    assert "at 4 characters a token" in str(caught.value)
+    assert parse(json.dumps(config | {"workers": {"llm": {"context_tokens": 8192}}}), "test.yaml", {})
 
 
 def test_no_request_takes_the_name_of_another_tool() -> None:

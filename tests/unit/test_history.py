@@ -1,8 +1,9 @@
 """What the model is told of the talk: only what was heard."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
-from stasis_app.history import PICKED_UP, History, Message, ToolUse
+from stasis_app.history import MOST_WHOLE, OLD_RESULT, PICKED_UP, History, Message, ToolUse
 from stasis_app.settings import Example
 
 PROMPT = Message("system", "You are a shop.")
@@ -115,3 +116,46 @@ def test_no_window_of_messages_parts_a_call_from_its_result() -> None:
         assert roles.count("tool") == sum(
             message.role == "assistant" and message.use is not None for message in history.messages()
         )
+
+
+def test_words_follow_an_answer_only_where_no_others_stand_between() -> None:
+    history = talk("The workshop, please.", "Shall I put you through?")
+    assert history.answered_with("Sure.") == "Shall I put you through?"
+    history.caller_said("Sure.")
+    assert history.answered_with("Sure.") == "Shall I put you through?"
+    history.bot_said("", cut=True)
+    history.caller_said("Go ahead.")
+    assert history.answered_with("Go ahead.") == ""
+    assert history.answered_with("Yes.") == ""
+
+
+def test_words_before_and_behind_a_tool_are_others_all_the_same() -> None:
+    history = talk("The workshop, please.", "Shall I put you through?")
+    history.caller_said("No, wait.")
+    history.tool_used(USE)
+    history.caller_said("Sure.")
+    assert history.answered_with("Sure.") == ""
+
+
+def test_only_the_newest_results_stay_whole_and_older_ones_go_in_steps() -> None:
+    history, changes = History(PROMPT.text), 0
+    before: Sequence[Message] = ()
+    for number in range(1, 10):
+        history.caller_said("Where is it?")
+        history.tool_used(ToolUse(f"call{number:05d}", "status", "{}", f"{number}" * 1500))
+        history.bot_said("It is ready.", cut=False)
+        results = [message.text for message in history.messages() if message.role == "tool"]
+        whole = [text for text in results if text != OLD_RESULT]
+        assert 1 < len(whole) <= MOST_WHOLE or number == 1
+        assert whole == [f"{one}" * 1500 for one in range(number + 1 - len(whole), number + 1)]
+        messages = history.messages()
+        changes += messages[: len(before)] != before
+        before = messages
+    assert changes == 3, "the model's prefix cache lives on what does not change"
+
+
+def test_a_result_shorter_than_the_note_stays() -> None:
+    history = talk("Where is it?")
+    for number in range(9):
+        history.tool_used(ToolUse(f"call{number:05d}", "status", "{}", "{}"))
+    assert [message.text for message in history.messages() if message.role == "tool"] == ["{}"] * 9

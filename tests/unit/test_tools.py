@@ -191,7 +191,11 @@ class TestConfirmed:
 
     @pytest.mark.parametrize(
         "said",
-        ["", "No.", "Yes, but not now.", "Yes?", "What?", "Yes, the front desk.", "Please.", "Is it good?"],
+        [
+            *("", "No.", "Yes, but not now.", "Yes?", "What?", "Yes, the front desk.", "Please."),
+            *("Is it good?", "Okay, that is all, thank you.", "Ok, it's all good now, thank you."),
+            *("Okay, it’s all good, thanks.", "Okay, if it's all good", "Sure, that's all.", "Ok, could be."),
+        ],
     )
     def test_what_is_no_plain_yes(self, said: str) -> None:
         assert confirmed(self.TRANSFER, self.ASKED, said, "en") is None
@@ -228,6 +232,21 @@ class TestConfirmed:
         assert confirmed(german, heard, "Nein.", "de") is None
         assert is_yes("Oui, s'il vous plaît.", "fr")
         assert not is_yes("Non.", "fr")
+
+    @pytest.mark.parametrize(
+        ("language", "said"),
+        [
+            ("de", "Okay, das ist alles, danke."),
+            ("fr", "Ok, c'est bien, merci."),
+            ("es", "Ok, está bien, gracias."),
+            ("es", "Bueno, gracias."),
+            ("it", "Ok, è tutto, grazie."),
+            ("nl", "Oké ok, dat is goed, dank u wel."),
+            ("pt", "Ok, está bem, obrigado."),
+        ],
+    )
+    def test_an_okay_that_ends_the_matter_is_none_in_any_language(self, language: str, said: str) -> None:
+        assert not is_yes(said, language)
 
 
 class TestHourly:

@@ -180,6 +180,10 @@ class TestTransfer:
                 await scene.until(lambda: not scene.is_up)
                 assert scene.ari.onward == {CALLER: ()}
                 assert scene.ari.variables[CALLER]["VOICEBOT_REASON"] == "transfer_failed"
+                await scene.until(lambda: not scene.ari.channels)
+                for cause, times in {"transfer_failed": 1, "transferred": 0}.items():
+                    assert await scene.metric("voicebot_calls_ended_total", cause=cause) == times
+                assert [await counted(scene, "transfer", outcome) for outcome in ("ok", "failed")] == [0, 1]
 
         virtual_time(main())
 
@@ -216,6 +220,77 @@ class TestTransfer:
         virtual_time(main())
 
 
+class TestLimitsOfAnAnswer:
+    """One answer may be written in several requests to the model, with tools between them."""
+
+    SAID = "Sure. I am putting you through now."
+    WRITTEN = '{"name": "transfer", "arguments": {"target": "workshop"}}'
+
+    @pytest.mark.parametrize(
+        "reply",
+        [
+            FakeToolCall("transfer", {"target": "workshop"}, said=SAID),
+            FakeToolCall("transfer", {"target": "workshop"}, said=f"{SAID} Nobody hears this. Nor this."),
+            f"{SAID}\n{WRITTEN}",
+        ],
+        ids=["made", "made_later", "written"],
+    )
+    def test_a_call_behind_the_longest_answer_is_not_lost(
+        self, virtual_time: RunVirtual, reply: Reply
+    ) -> None:
+        async def main() -> None:
+            short = profile(transfer={"targets": TARGETS}).model_copy(update={"max_answer_sentences": 2})
+            async with talk(short) as scene:
+                scene.ari.places = {WORKSHOP}
+                await scene.ask(WANTS_PERSON, reply)
+                await scene.until(lambda: not scene.is_up)
+                assert scene.said()[-1] == ("answer", self.SAID, False)
+                assert scene.ari.onward == {CALLER: ("phones", "2001", "3")}
+
+        virtual_time(main())
+
+    def test_what_was_said_before_a_tool_counts(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with shop() as open_shop:
+                short = profile(http=requests(open_shop.url)).model_copy(update={"max_answer_sentences": 2})
+                async with talk(short) as scene:
+                    call = FakeToolCall("repair_status", ORDER, said="Let me look that up for you.")
+                    await scene.ask(
+                        WHERE_IS_IT, call, "It is ready and waiting. Come by when you can. We close at six."
+                    )
+                    await scene.until_said("It is ready and waiting.")
+                    await scene.quiet(for_s=2)
+                    said = "Let me look that up for you. It is ready and waiting."
+                    assert scene.said()[-1] == ("answer", said, False)
+
+        virtual_time(main())
+
+    def test_instructions_read_out_around_a_tool_are_noticed(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with shop() as open_shop:
+                private = "The code of the back door is kept by old Mister Hernandez in Room Nine."
+                secret = profile(http=requests(open_shop.url)).model_copy(update={"private": private})
+                async with talk(secret) as scene:
+                    call = FakeToolCall("repair_status", ORDER, said="Kept by old Mister.")
+                    await scene.ask(WHERE_IS_IT, call, "Hernandez in Room Nine.")
+                    await scene.until_said(Phrases().not_told)
+                    assert not any("Hernandez" in one.text for one in scene.workers.tts.spoken)
+
+        virtual_time(main())
+
+    def test_a_first_sentence_behind_a_slow_tool_is_not_cut_as_late(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with shop_talk() as (scene, open_shop):
+                open_shop.delay_s, scene.workers.llm.token_delay_s = 2.0, 0.005
+                call = FakeToolCall("repair_status", ORDER, said="Let me look.")
+                tokens = ["The", " bike", " of", " yours", " is", " ready", " now", "."]
+                await scene.ask(WHERE_IS_IT, call, tokens)
+                await scene.until_said("The bike of yours is ready now.")
+                assert "The bike of yours is ready now." in [one.text for one in scene.workers.tts.spoken]
+
+        virtual_time(main())
+
+
 class TestConfirming:
     CONFIRM = profile(transfer={"targets": TARGETS, "confirm": True})
 
@@ -246,6 +321,25 @@ class TestConfirming:
                 await scene.ask(words, TO_WORKSHOP)
                 await scene.until(lambda: len(scene.said()) == 3)
                 assert scene.said()[-1] == ("answer", ASKED, False)
+                assert scene.is_up
+                assert "continue" not in scene.ari.steps
+
+        virtual_time(main())
+
+    def test_a_yes_behind_a_no_whose_answer_was_not_heard_is_none(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with talk(self.CONFIRM) as scene:
+                scene.ari.places = {WORKSHOP}
+                await scene.ask(WANTS_PERSON, TO_WORKSHOP)
+                await scene.until_said(ASKED)
+                scene.workers.llm.delay_s, scene.workers.llm.replies = 4.0, ["What would you like?"]
+                await scene.quiet()
+                await scene.say("price01.wav", "No, wait.")
+                await asyncio.sleep(1.5)
+                scene.workers.llm.delay_s = 0.0
+                await scene.say("price01.wav", "Sure, go ahead.")
+                await scene.until_said("What would you like?")
+                assert scene.asked()[-1] == {"role": "user", "content": "No, wait. Sure, go ahead."}
                 assert scene.is_up
                 assert "continue" not in scene.ari.steps
 
@@ -289,6 +383,21 @@ class TestHangUp:
                 assert scene.ari.causes[CALLER] == "16"
                 assert scene.said()[-1] == ("answer", said, False)
                 assert await scene.metric("voicebot_calls_ended_total", cause="model_hung_up") == 1
+                assert await counted(scene, "hang_up", "ok") == 1
+
+        virtual_time(main())
+
+    def test_who_wants_to_go_on_is_not_counted_as_hung_up_on(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with talk(profile(hang_up=True)) as scene:
+                said = "Your bike is ready on Thursday and you can pick it up then. Goodbye."
+                await scene.ask("That is all I wanted.", FakeToolCall("hang_up", said=said))
+                await scene.until_heard(said, for_s=0.5)
+                scene.workers.llm.replies = ["Sixty-five dollars."]
+                await scene.say("price01.wav", "No, wait, how much is it?")
+                await scene.until_said("Sixty-five dollars.")
+                assert scene.is_up
+                assert await counted(scene, "hang_up", "ok") == 0
 
         virtual_time(main())
 
@@ -380,6 +489,16 @@ class TestRequests:
 
         virtual_time(main())
 
+    def test_what_is_no_json_never_goes_back_to_the_model(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with shop_talk() as (scene, _):
+                await scene.ask(WHERE_IS_IT, FakeToolCall("repair_status", '{"a": NaN}'), "Which number?")
+                await scene.until_said("Which number?")
+                (shown,) = [one["tool_calls"][0] for one in scene.asked() if one.get("tool_calls")]
+                assert shown["function"]["arguments"] == "{}"
+
+        virtual_time(main())
+
     def test_a_call_that_the_model_writes_as_text_is_made_and_not_spoken(
         self, virtual_time: RunVirtual
     ) -> None:
@@ -434,6 +553,31 @@ class TestWhileTheCallerSpeaks:
                 await scene.until_said("It is ready.")
                 assert len(open_shop.requests) == 1
                 assert "not done again" in results(scene)[-1]["note"]
+
+        virtual_time(main())
+
+    def test_the_same_wish_in_other_words_is_not_sent_while_the_first_is_under_way(
+        self, virtual_time: RunVirtual
+    ) -> None:
+        async def main() -> None:
+            async with shop_talk(method="POST") as (scene, open_shop):
+                open_shop.delay_s = 4.0
+                call = FakeToolCall("repair_status", ORDER, said="Let me look at that for you right now.")
+                await scene.ask(WHERE_IS_IT, call)
+                await scene.until(lambda: open_shop.running)
+                other = {"number": "471109"}
+                scene.workers.llm.replies = [FakeToolCall("repair_status", other), "It is ready."]
+                await scene.say("price01.wav", "Hello, are you there?")
+                await scene.until_said("It is ready.")
+                assert open_shop.requests == [("POST", "/repairs/471108", {})]
+                assert "not done again" in results(scene)[-1]["note"]
+                assert results(scene)[-1]["arguments"] == ORDER
+                scene.workers.llm.choose = lambda said: (
+                    "Done." if said[-1]["role"] == "tool" else FakeToolCall("repair_status", other)
+                )
+                await scene.say("price01.wav", "And the other one?")
+                await scene.until_said("Done.")
+                assert [path for _, path, _ in open_shop.requests] == ["/repairs/471108", "/repairs/471109"]
 
         virtual_time(main())
 
@@ -527,6 +671,19 @@ class TestSeveralAtOnce:
                 assert "number does not look" in wrong["error"]
                 ids = [call["id"] for message in scene.asked() for call in message.get("tool_calls", [])]
                 assert ids == [one["tool_call_id"] for one in scene.asked() if one["role"] == "tool"]
+
+        virtual_time(main())
+
+    def test_several_that_change_something_are_waited_for_one_by_one(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with shop_talk(method="POST") as (scene, open_shop):
+                open_shop.delay_s = 4.5
+                more = tuple(FakeToolCall("repair_status", {"number": str(n)}) for n in (222222, 333333))
+                call = FakeToolCall("repair_status", ORDER, more=more)
+                await scene.ask(WHERE_IS_IT, call, "All three are ready.")
+                await scene.until_said("All three are ready.")
+                assert scene.said()[-1] == ("answer", "All three are ready.", False)
+                assert open_shop.finished == 3
 
         virtual_time(main())
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from stasis_app.ari.errors import AppReplaced
 from stasis_app.tools.http import HttpRequests, ToolRequestError
 from stasis_app.tools.request import Answered
 from stasis_app.tools.settings import HttpRequest
 from tests.support.rig import free_ports
-from tests.support.shop import shop
+from tests.support.shop import Shop, shop
 
 
 def request(url: str, **changes: Any) -> HttpRequest:
@@ -67,16 +68,83 @@ async def test_a_server_that_is_late_or_away_is_an_error() -> None:
         assert "s3cret" not in str(away.value)
 
 
-async def test_what_was_begun_ends_with_the_process() -> None:
+async def begun_in(requests: HttpRequests, open_shop: Shop, timeout_s: float) -> asyncio.Task[str]:
+    """A request that the shop is at work on."""
+
+    async def work() -> str:
+        await requests.send(request(f"{open_shop.url}/", method="POST", timeout_s=timeout_s), {})
+        return "done"
+
+    begun = requests.begin(work())
+    while not open_shop.running:  # noqa: ASYNC110 - nothing tells of it
+        await asyncio.sleep(0.01)
+    return begun
+
+
+async def test_what_was_begun_is_brought_to_its_end_when_the_process_has_no_call_left() -> None:
+    async with shop() as open_shop:
+        async with HttpRequests() as requests:
+            open_shop.delay_s = 0.3
+            begun = await begun_in(requests, open_shop, timeout_s=30)
+        assert begun.result() == "done"
+        assert open_shop.finished == 1
+
+
+async def test_a_process_whose_app_was_taken_over_brings_it_to_its_end_too() -> None:
+    async with shop() as open_shop:
+        begun: list[asyncio.Task[str]] = []
+
+        async def process() -> None:
+            async with HttpRequests() as requests:
+                open_shop.delay_s = 0.3
+                begun.append(await begun_in(requests, open_shop, timeout_s=30))
+                raise AppReplaced("voicebot")
+
+        with pytest.raises(AppReplaced):
+            await process()
+        assert begun[0].result() == "done"
+
+
+async def test_what_never_answers_keeps_no_process_longer_than_its_own_time() -> None:
     async with shop() as open_shop:
         async with HttpRequests() as requests:
             open_shop.delay_s = 3600
+            begun = await begun_in(requests, open_shop, timeout_s=0.3)
+        assert isinstance(begun.exception(), ToolRequestError)
 
-            async def work() -> str:
-                await requests.send(request(f"{open_shop.url}/", timeout_s=30), {})
-                return ""
 
-            begun = requests.begin(work())
-            while not open_shop.running:  # noqa: ASYNC110 - nothing tells of it
-                await asyncio.sleep(0.01)
-        assert begun.cancelled()
+async def test_a_process_that_ends_at_once_waits_for_nothing() -> None:
+    async with shop() as open_shop:
+        open_shop.delay_s = 3600
+        begun: list[asyncio.Task[str]] = []
+
+        async def process() -> None:
+            async with HttpRequests() as requests:
+                begun.append(await begun_in(requests, open_shop, timeout_s=30))
+                await asyncio.Event().wait()
+
+        running = asyncio.create_task(process())
+        while not begun:  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.01)
+        running.cancel()
+        await asyncio.wait({running})
+        assert begun[0].cancelled()
+
+
+async def test_a_process_told_to_end_at_once_while_it_waits_does_so() -> None:
+    async with shop() as open_shop:
+        open_shop.delay_s = 3600
+        begun: list[asyncio.Task[str]] = []
+
+        async def process() -> None:
+            async with HttpRequests() as requests:
+                begun.append(await begun_in(requests, open_shop, timeout_s=30))
+
+        running = asyncio.create_task(process())
+        while not begun:  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        running.cancel()
+        await asyncio.wait({running})
+        assert running.cancelled()
+        assert begun[0].cancelled()

@@ -2,9 +2,14 @@
 
 from collections.abc import Iterator
 
+from stasis_app.history import MOST_WHOLE
 from stasis_app.intents import words
+from stasis_app.settings import Profile
 from voicebot.config.media_addresses import Finding, finding
 from voicebot.config.model import Config
+
+_TOKEN_CHARS = 4
+"""Characters that make a token, about: what fits is an estimate."""
 
 DIALPLAN_LIMIT_S = 3600
 """TIMEOUT(absolute) in asterisk_conf/voicebot/extensions_voicebot.conf."""
@@ -39,6 +44,8 @@ def profile_findings(config: Config) -> Iterator[Finding]:
                 (*here, "max_tokens"),
                 ("workers", "llm", "context_tokens"),
             )
+        elif llm.start:
+            yield from _results_that_do_not_fit(name, profile, llm.context_tokens)
     limit = ("calls", "max_call_s")
     if config.asterisk.start and config.calls.max_call_s >= DIALPLAN_LIMIT_S:
         message = (
@@ -46,3 +53,21 @@ def profile_findings(config: Config) -> Iterator[Finding]:
             f" without a goodbye: is `{config.calls.max_call_s:g}`"
         )
         yield finding(message, limit, ("asterisk", "start"))
+
+
+def _results_that_do_not_fit(name: str, profile: Profile, context_tokens: int) -> Iterator[Finding]:
+    """The prompt, the newest results of a tool and the answer stand in one window; a fuller one ends the call."""
+    shown = "".join(example.caller + example.bot for example in profile.examples)
+    prompt = -(-len(profile.instructions + shown) // _TOKEN_CHARS)
+    left = context_tokens - prompt - profile.max_tokens
+    for tool, request in profile.tools.http.items():
+        most = left * _TOKEN_CHARS // MOST_WHOLE
+        if request.max_answer_chars > most:
+            mend = f"write at most {most}" if most >= 20 else "shorten the prompt"
+            yield finding(
+                f"is more than fits: {MOST_WHOLE} answers of {request.max_answer_chars} characters beside the prompt"
+                f" (about {prompt} tokens, at {_TOKEN_CHARS} characters a token) and max_tokens {profile.max_tokens} in"
+                f" workers.llm.context_tokens {context_tokens}: {mend}, or raise that",
+                ("profiles", name, "tools", "http", tool, "max_answer_chars"),
+                ("workers", "llm", "context_tokens"),
+            )
