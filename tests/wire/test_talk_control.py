@@ -239,6 +239,27 @@ class TestReplaced:
 
         virtual_time(main())
 
+    def test_while_it_drains_its_call_goes_on_as_well(self, virtual_time: RunVirtual) -> None:
+        """A7 after SIGTERM: a renewal whose newcomer comes before the last call has ended."""
+
+        async def main() -> None:
+            with pytest.RaisesGroup(AppReplaced, flatten_subgroups=True):
+                async with talk(PATIENT, calls=CallSettings(drain_s=60)) as scene:
+                    await scene.quiet()
+                    scene.stop.set()
+                    await asyncio.sleep(50)
+                    scene.ari.send("ApplicationReplaced")
+                    await scene.until(lambda: any(scene.ari.globals.values()), 1)
+                    assert scene.is_up
+                    assert await calls(scene) == 1
+                    # the drain is the same one
+                    await scene.until(lambda: not scene.is_up, 20)
+                    await asyncio.sleep(30)
+            assert list(scene.ari.globals.values()) == [""]
+            assert scene.ari.bridges == {}
+
+        virtual_time(main())
+
     def test_who_was_just_being_connected_goes_back_to_the_dialplan(self, virtual_time: RunVirtual) -> None:
         """The start of its leg is told to the newcomer."""
 
