@@ -36,7 +36,7 @@ async def run(setup: Setup, stop: asyncio.Event) -> None:
     """
     check_addresses(setup.media, setup.ari.url, [profile.media for profile in setup.profiles.values()])
     async with _application(setup) as (application, link):
-        # events come until the last call has ended: a drain hears hang-ups, and that it is replaced, like any other time
+        # events come until the last call has ended: a drain hears hang-ups, and a newcomer, like any other time
         events = asyncio.ensure_future(link.run())
         leaving = asyncio.ensure_future(_leave(application, stop))
         try:
