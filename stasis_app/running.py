@@ -80,7 +80,7 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
     async with AsyncExitStack() as stack:
         transcript = stack.enter_context(Transcript(setup.transcript, metrics.transcript_lost.inc))
         flights = stack.enter_context(
-            FlightRecorder(setup.calls.flight_recorder, setup.calls.flight_retention)
+            FlightRecorder(setup.calls.flight_recorder, setup.calls.flight_retention, metrics.flight_lost.inc)
         )
         workers = setup.workers
         session = await stack.enter_async_context(worker_session())

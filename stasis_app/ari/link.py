@@ -31,7 +31,7 @@ one media websocket after the other. http.conf's sessionlimit counts each connec
 """
 FEWEST_REQUESTS, FEWEST_HAND_BACKS = 2, 1
 LONGEST_RINGING_S = 5.0
-"""A caller who waits longer to be connected is sent on: with an Asterisk that hangs each one before it takes seconds."""
+"""A caller who waits longer to be connected is sent on: with an Asterisk that hangs, each one before takes seconds."""
 KEEP_ALIVE_S = 5.0
 """Below http.conf's session_keep_alive of 15 s: the side that sends closes first, so no request meets a closing."""
 LOOK_EVERY_S = 30.0
