@@ -74,8 +74,16 @@ class Overload:
     def expected(self, calls: int) -> float:
         """The share of the time that so many would take."""
         share = min(self._shares, default=USUAL_SHARE)
-        seen = [load for load in list(self._latest)[-SECONDS_KEPT:] if _is_whole(load)]
-        return min((load.busy + (calls - load.calls) * share for load in seen), default=calls * share)
+        latest = list(self._latest)[-SECONDS_KEPT:]
+        whole = [load for load in latest if _is_whole(load)]
+
+        def with_newcomers(load: Load) -> float:
+            return load.busy + (calls - load.calls) * share
+
+        # where each second was cut short, the most that was seen is still too little
+        return (
+            min(map(with_newcomers, whole)) if whole else max(calls * share, *map(with_newcomers, latest), 0)
+        )
 
     def observe(self, load: Load) -> bool:
         """True if `on` has changed."""

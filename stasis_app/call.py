@@ -142,7 +142,7 @@ class Call:
                     session.offer,
                     session.connect,
                 )
-                async with link.building:
+                async with link.building(self._start.channel.id, self.call_id):
                     await stack.enter_async_context(leg)
                 async with asyncio.TaskGroup() as group:
                     caller = group.create_task(self._watch_caller(inbox, session))

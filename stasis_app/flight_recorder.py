@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from stasis_app.conversation import Command, Event, State
+from stasis_app.disk_thread import ended
 from stasis_app.flight import head_line, step_line
 from stasis_app.retention import Kept, Retention
 
@@ -29,17 +30,28 @@ MAX_LINES_BYTES = 4 * 1024 * 1024
 MAX_SOUND_S = 1800
 _CHUNK_S = 1.0
 _OURS = re.compile(r"[0-9a-f]{8}\.(?:flight|wav)")
-_MAX_WAITING = 64  # chunks and lines of all calls that the disk has not taken yet
+MAX_WAITING = 256
+"""Seconds of sound and lines of all calls that the disk has not taken yet."""
 
 
 class FlightRecorder(AbstractContextManager["FlightRecorder"]):
-    """One for each process. `directory` None: nothing is recorded."""
+    """One for each process. `directory` None: nothing is recorded. `on_lost` is told of each line and second of sound
+    that the disk was too slow for.
+    """
 
-    def __init__(self, directory: Path | None, retention: Retention = FOREVER) -> None:
+    def __init__(
+        self,
+        directory: Path | None,
+        retention: Retention = FOREVER,
+        on_lost: Callable[[], object] = lambda: None,
+    ) -> None:
         self._directory = directory
         self._retention = retention
+        self._on_lost = on_lost
         self._waiting = 0
+        self._forgetting = False
         self._complained = False
+        self._fell_behind = False
 
     @property
     def wanted(self) -> bool:
@@ -52,16 +64,23 @@ class FlightRecorder(AbstractContextManager["FlightRecorder"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._writer.shutdown(wait=True)
+        if not ended(self._writer):
+            log.warning("flights in %s end early: the disk hangs", self._directory)
 
     async def forget_old(self) -> None:
         """Remove what has been kept long enough, now and each hour, for ever."""
         while self._directory is not None:
-            self._do(self._forget_old)
+            self._forget_soon()
             await asyncio.sleep(LOOK_S)
+
+    def _forget_soon(self) -> None:
+        if not self._forgetting:
+            self._forgetting = True
+            self._do(self._forget_old, always=True)
 
     def _forget_old(self) -> None:
         """For the writing thread. Raises OSError."""
+        self._forgetting = False  # what comes from now on is for another look
         directory = self._directory
         if directory is None or not directory.is_dir():
             return
@@ -77,8 +96,8 @@ class FlightRecorder(AbstractContextManager["FlightRecorder"]):
             return
         files = _Files(self._directory, call_id, rate)
         flight = Flight(self, files, rate)
-        self._do(lambda: files.begin(head_line(call_id, state)))
-        self._do(self._forget_old)
+        self._do(lambda: files.begin(head_line(call_id, state)), always=True)
+        self._forget_soon()
         try:
             yield flight
         finally:
@@ -87,7 +106,11 @@ class FlightRecorder(AbstractContextManager["FlightRecorder"]):
 
     def _do(self, work: Callable[[], None], always: bool = False) -> bool:
         """Have the thread do it; False when too much waits already."""
-        if self._waiting >= _MAX_WAITING and not always:
+        if self._waiting >= MAX_WAITING and not always:
+            self._on_lost()
+            if not self._fell_behind:
+                self._fell_behind = True
+                log.warning("flights in %s have holes: the disk does not keep up", self._directory)
             return False
         self._waiting += 1
         done = asyncio.get_running_loop().run_in_executor(self._writer, work)
@@ -155,10 +178,10 @@ class _Files:
         self._wav = directory / f"{call_id}.wav"
         self._rate = rate
         self._open = ExitStack()
-        self._broken = False
+        self._broken = True  # until it has begun
 
     def begin(self, head: str) -> None:
-        with self._whole(), ExitStack() as stack:
+        with ExitStack() as stack:
             self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             for path in (self._lines, self._wav):
                 path.touch(mode=0o600)
@@ -168,6 +191,7 @@ class _Files:
             self._sound.setsampwidth(2)
             self._sound.setframerate(self._rate)
             self._open = stack.pop_all()
+        self._broken = False
         self.line(head)
 
     def line(self, text: str) -> None:

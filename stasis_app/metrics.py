@@ -86,6 +86,11 @@ class Metrics:
             "Turns that were not written to the transcript: its disk is full or too slow.",
             registry=registry,
         )
+        self.flight_lost = Counter(
+            "voicebot_flight_lost",
+            "Lines and seconds of sound that were not written to a flight: its disk is too slow.",
+            registry=registry,
+        )
         self.digits = Counter(
             "voicebot_digits",
             "Keys pressed on callers' phones, by what became of them.",

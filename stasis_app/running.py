@@ -12,7 +12,7 @@ from media_bridge.plane import MediaPlane, check_addresses
 from media_bridge.settings import medium_of
 from media_bridge.turn_end_waits import EndWaits
 from stasis_app.application import Application, Setup
-from stasis_app.ari.errors import AppReplaced, AriError
+from stasis_app.ari.errors import AppReplaced, AriError, AriFailure
 from stasis_app.ari.link import AriLink
 from stasis_app.flight_recorder import FlightRecorder
 from stasis_app.metrics import Metrics
@@ -36,20 +36,30 @@ async def run(setup: Setup, stop: asyncio.Event) -> None:
     """
     check_addresses(setup.media, setup.ari.url, [profile.media for profile in setup.profiles.values()])
     async with _application(setup) as (application, link):
-        # events come until the last call has ended: a drain hears hang-ups like any other time
+        # events come until the last call has ended: a drain hears hang-ups, and a newcomer, like any other time
         events = asyncio.ensure_future(link.run())
+        leaving = asyncio.ensure_future(_leave(application, stop))
         try:
-            await _first_of(asyncio.shield(events), stop.wait())
+            await _first_of(asyncio.shield(events), asyncio.shield(leaving))
         except AppReplaced:
             log.warning("another process took the app over: no new calls, the running ones may finish")
             application.let_go()
-            await _first_of(application.drain(), _look_for_ends(link), link.show_life())
+            stop.set()  # a drain that has begun goes on, and gets no more time
+            await _first_of(asyncio.shield(leaving), _look_for_ends(link), link.show_life())
             raise
-        else:
-            await application.drain()
+        except AriFailure:
+            if stop.is_set():
+                await asyncio.shield(leaving)
+            raise
         finally:
             events.cancel()
-            await asyncio.wait((events,))
+            leaving.cancel()
+            await asyncio.wait((events, leaving))
+
+
+async def _leave(application: Application, stop: asyncio.Event) -> None:
+    await stop.wait()
+    await application.drain()
 
 
 async def _look_for_ends(link: AriLink) -> None:
@@ -70,7 +80,7 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
     async with AsyncExitStack() as stack:
         transcript = stack.enter_context(Transcript(setup.transcript, metrics.transcript_lost.inc))
         flights = stack.enter_context(
-            FlightRecorder(setup.calls.flight_recorder, setup.calls.flight_retention)
+            FlightRecorder(setup.calls.flight_recorder, setup.calls.flight_retention, metrics.flight_lost.inc)
         )
         workers = setup.workers
         session = await stack.enter_async_context(worker_session())

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
+from stasis_app.disk_thread import ended
 from stasis_app.turn import Turn
 
 log = logging.getLogger(__name__)
@@ -51,8 +52,9 @@ class Transcript(AbstractContextManager["Transcript"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._path:
-            self._writer.shutdown(wait=True)
+        if self._path and not ended(self._writer):
+            log.warning("the transcript %s ends early: the disk hangs", self._path)
+            return  # the thread has the file still
         self._close()
 
     def write(self, call_id: str, turn: Turn, heard: str, *, cut: bool, unspoken: Sequence[str] = ()) -> None:
@@ -98,19 +100,20 @@ class Transcript(AbstractContextManager["Transcript"]):
         try:
             written = self._file.write(text)
         except OSError as error:
-            self._give_up(whole, error.strerror)
+            self._give_up(whole, 0, error.strerror)
             return False
         if written != len(text):
-            self._give_up(whole, "no space left for the whole line")
+            self._give_up(whole, written or 0, "no space left for the whole line")
             return False
         return True
 
-    def _give_up(self, whole: int, why: str | None) -> None:
-        """Nothing more is written; the file ends with its last whole line."""
+    def _give_up(self, whole: int, written: int, why: str | None) -> None:
+        """Nothing more is written; the file ends with its last whole line, unless another process wrote meanwhile."""
         log.warning("the transcript %s ends here: %s", self._path, why)
         if self._file:
             with contextlib.suppress(OSError):
-                self._file.truncate(whole)
+                if os.fstat(self._file.fileno()).st_size == whole + written:
+                    self._file.truncate(whole)
         self._close()
 
     def _close(self) -> None:

@@ -5,14 +5,15 @@ two lines while the child, whatever program it is, knows nothing of it. The pipe
 slow.
 """
 
+import asyncio
 import contextlib
 import fcntl
 import os
 import select
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 MAX_BYTES = 10_000_000
@@ -20,35 +21,41 @@ MAX_BYTES = 10_000_000
 KEPT = 2
 """Files beside the one that is written: NAME.1 is the one before it, NAME.2 the one before that."""
 TAIL_BYTES = 20_000
+LAST_WRITES_S = 5.0
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
 _F_SETPIPE_SZ = 1031  # linux/fcntl.h; fcntl.F_SETPIPE_SZ is there on Linux alone
 
 
 class ChildLog:
-    """`with log.pipe() as write_end`: what is written there comes into `path`. Once at a time."""
+    """`async with log.pipe() as write_end`: what is written there comes into `path`. Once at a time."""
 
     def __init__(self, path: Path, max_bytes: int = MAX_BYTES, kept: int = KEPT) -> None:
         self.path = path
         self._max_bytes = max_bytes
         self._kept = kept
         self._tail = bytearray()
-        self._file: int
-        self._at_line_start: bool
 
-    @contextmanager
-    def pipe(self) -> Iterator[int]:
-        """On leaving, all that was written by then is in the file. What a disk does not take is lost."""
-        self._tail.clear()
+    @asynccontextmanager
+    async def pipe(self) -> AsyncIterator[int]:
+        """On leaving, all that was written by then is in the file. What a disk does not take, or not in LAST_WRITES_S,
+        is lost.
+        """
         # at level debug it holds what callers said
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._open()
+        file = _File(self.path, self._max_bytes, self._kept)
+        self._tail = tail = bytearray()
         read_end, write_end = os.pipe()
         if sys.platform == "linux":
             with contextlib.suppress(OSError):  # more than this user may
                 fcntl.fcntl(write_end, _F_SETPIPE_SZ, _PIPE_BYTES)
         over, end_it = os.pipe()
-        writer = threading.Thread(target=self._pump, args=(read_end, over), name=f"log of {self.path.name}")
+        writer = threading.Thread(
+            target=_pump,
+            args=(read_end, over, file, tail),
+            name=f"log of {self.path.name}",
+            daemon=True,  # a disk that hangs shall not keep our process from its end
+        )
         writer.start()
         try:
             yield write_end
@@ -56,18 +63,19 @@ class ChildLog:
             # whoever else holds the other end, a program that left the child's session, is heard no more
             os.close(write_end)
             os.close(end_it)
-            writer.join()
-            for end in (read_end, over):
-                os.close(end)
-            os.close(self._file)
+            await asyncio.to_thread(writer.join, LAST_WRITES_S)
 
     def tail(self) -> str:
         """The end of what was printed since the pipe was opened."""
         return bytes(self._tail).decode(errors="replace")
 
-    # --- in the writing thread ---
 
-    def _pump(self, read_end: int, over: int) -> None:
+# --- in the writing thread ---
+
+
+def _pump(read_end: int, over: int, file: "_File", tail: bytearray) -> None:
+    """Closes all of them at its end, which on a disk that hangs may be long after the pipe's."""
+    try:
         while True:
             ready, _, _ = select.select([read_end, over], [], [])
             if read_end not in ready:
@@ -75,19 +83,33 @@ class ChildLog:
             data = os.read(read_end, _READ_BYTES)
             if not data:
                 return
-            self._tail += data
-            del self._tail[:-TAIL_BYTES]
+            tail += data
+            del tail[:-TAIL_BYTES]
             with contextlib.suppress(OSError):
-                self._write(data)
+                file.write(data)
+    finally:
+        for end in (read_end, over):
+            os.close(end)
+        file.close()
 
-    def _write(self, data: bytes) -> None:
+
+class _File:
+    """Raises OSError."""
+
+    def __init__(self, path: Path, max_bytes: int, kept: int) -> None:
+        self._path = path
+        self._max_bytes = max_bytes
+        self._kept = kept
+        self._file = self._open()
+        self._at_line_start = True
+
+    def write(self, data: bytes) -> None:
         while data:
             size = os.fstat(self._file).st_size
             end = len(data)
             if size + end > self._max_bytes:
                 end = data.rfind(b"\n", 0, max(self._max_bytes - size, 0)) + 1
-                if not end and size and self._at_line_start:
-                    self._begin_new()
+                if not end and size and self._at_line_start and self._begin_new():
                     continue
                 # a single line longer than a file is kept in one all the same
                 end = end or data.find(b"\n") + 1 or len(data)
@@ -95,15 +117,22 @@ class ChildLog:
             self._at_line_start = data[end - 1] == ord("\n")
             data = data[end:]
 
-    def _begin_new(self) -> None:
-        set_aside(self.path, self._kept)
-        full = self._file
-        self._open()
-        os.close(full)
+    def close(self) -> None:
+        os.close(self._file)
 
-    def _open(self) -> None:
-        self._file = os.open(self.path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
-        self._at_line_start = True
+    def _begin_new(self) -> bool:
+        """Whether it could: a log that is too long is better than none."""
+        try:
+            set_aside(self._path, self._kept)
+            new = self._open()
+        except OSError:
+            return False
+        os.close(self._file)
+        self._file = new
+        return True
+
+    def _open(self) -> int:
+        return os.open(self._path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
 
 
 def _write_all(file: int, data: bytes) -> None:

@@ -102,7 +102,7 @@ class Part:
             self.restarts += 1
 
     async def _run_once(self) -> int:
-        with self._log.pipe() if self._log else nullcontext() as output:
+        async with self._log.pipe() if self._log else nullcontext() as output:
             process = await asyncio.create_subprocess_exec(
                 *leashed(self.child.command),
                 stdin=asyncio.subprocess.DEVNULL,

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import NoReturn, Self
 
@@ -12,7 +13,7 @@ from ..reconcile import end_calls_gone, reconcile
 from ..settings import AriSettings
 from ..to_its_end import to_its_end
 from .backoff import Waits
-from .errors import AriError, AriFailure, AriRefused
+from .errors import AriError, AriFailure, AriRefused, LegFailed
 from .events import StasisStart
 from .hub import AriCounts, EventHub
 from .names import LegNames, beat_variable
@@ -29,6 +30,8 @@ dropped, and tried again by the kernel after a second. So no more calls are conn
 one media websocket after the other. http.conf's sessionlimit counts each connection, too.
 """
 FEWEST_REQUESTS, FEWEST_HAND_BACKS = 2, 1
+LONGEST_RINGING_S = 5.0
+"""A caller who waits longer to be connected is sent on: with an Asterisk that hangs, each one before takes seconds."""
 KEEP_ALIVE_S = 5.0
 """Below http.conf's session_keep_alive of 15 s: the side that sends closes first, so no request meets a closing."""
 LOOK_EVERY_S = 30.0
@@ -50,7 +53,7 @@ class AriLink:
     each caller whom a look sent on. All are called in place and must not block. `processes` share this Asterisk.
 
     `ari` is for all requests but those that send a caller on, which go by `exits`; `building` is held while a call is
-    connected.
+    connected. That this process lives is told on a connection that waits for nobody.
     """
 
     def __init__(
@@ -82,11 +85,14 @@ class AriLink:
         # a session of its own, so that no pool limit ever counts the event socket
         self._socket_session = aiohttp.ClientSession(headers=login, timeout=aiohttp.ClientTimeout(total=None))
         requests = max(FEWEST_REQUESTS, REQUESTS // self._processes)
+        hand_backs = max(FEWEST_HAND_BACKS, HAND_BACKS // self._processes)
         self._session = self._pool(login, requests)
-        self._exit_session = self._pool(login, max(FEWEST_HAND_BACKS, HAND_BACKS // self._processes))
-        self.ari = self._rest(self._session)
-        self.exits = self._rest(self._exit_session)
-        self.building = asyncio.Semaphore(requests)
+        self._exit_session = self._pool(login, hand_backs)
+        self._life_session = self._pool(login, 1)
+        self.ari = self._rest(self._session, requests)
+        self.exits = self._rest(self._exit_session, hand_backs)
+        self._life = self._rest(self._life_session, 1)
+        self._building = asyncio.Semaphore(requests)
         self._stream = EventStream(
             self._socket_session, self._settings, self.hub.dispatch, self._changed, self.counts, self._waits
         )
@@ -97,15 +103,31 @@ class AriLink:
     ) -> None:
         await self._session.close()
         await self._exit_session.close()
+        await self._life_session.close()
         await self._socket_session.close()
 
     def _pool(self, login: Mapping[str, str], limit: int) -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(limit=limit, keepalive_timeout=KEEP_ALIVE_S)
         return aiohttp.ClientSession(headers=login, connector=connector)
 
-    def _rest(self, session: aiohttp.ClientSession) -> Ari:
+    def _rest(self, session: aiohttp.ClientSession, connections: int) -> Ari:
         settings = self._settings
-        return Ari(session, settings.url, settings.app, settings.username, settings.request_timeout_s)
+        limit_s = settings.request_timeout_s
+        return Ari(session, settings.url, settings.app, settings.username, limit_s, connections)
+
+    @asynccontextmanager
+    async def building(self, channel_id: str, call_id: str) -> AsyncIterator[None]:
+        """To be held while a call is connected. Raises LegFailed for one whose turn does not come."""
+        try:
+            async with asyncio.timeout(LONGEST_RINGING_S):
+                await self._building.acquire()
+        except TimeoutError as error:
+            reason = f"others were being connected for {LONGEST_RINGING_S:g} s"
+            raise LegFailed(call_id, reason, caller_gone=channel_id not in self.hub.callers) from error
+        try:
+            yield
+        finally:
+            self._building.release()
 
     @property
     def connected(self) -> bool:
@@ -142,7 +164,7 @@ class AriLink:
 
     async def _tell(self, variable: str, value: str) -> None:
         try:
-            await self.exits.set_global_variable(variable, value)
+            await self._life.set_global_variable(variable, value)
         except AriError as error:
             log.warning("could not tell that this process lives: %s", error)
 

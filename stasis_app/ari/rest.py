@@ -1,10 +1,11 @@
 """ARI's REST calls, as many as the bot makes, typed. Source: rest-api/api-docs of Asterisk 22.
 
-Every request has one time limit for all of it. A connection that dies before the answer leaves open whether
-Asterisk acted; only requests that may run twice without harm (they carry an id of ours, or set what is set)
-are then sent once more. Nothing is repeated after a time limit.
+Every request has one time limit for all of it, which begins when one of the few connections is free for it. A
+connection that dies before the answer leaves open whether Asterisk acted; only requests that may run twice without
+harm (they carry an id of ours, or set what is set) are then sent once more. Nothing is repeated after a time limit.
 """
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -30,6 +31,9 @@ NORMAL_CLEARING = 16
 NO_CIRCUIT = 34
 """Q.850: no circuit available. On a caller not yet answered it becomes SIP 503: a proxy tries elsewhere."""
 
+LONGEST_QUEUE_S = 10.0
+"""How long a request waits for a connection: at an Asterisk that answers, many hundreds go before it meanwhile."""
+
 _MAX_MESSAGE = 200
 _MODULES = {"rtp": "chan_rtp.so", "websocket": "chan_websocket.so", "audiosocket": "chan_audiosocket.so"}
 
@@ -42,15 +46,25 @@ class Ari:
     """Raises AriError (AriRefused for 401 and 403) from every method."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, url: str, app: str, username: str, timeout_s: float
+        self,
+        session: aiohttp.ClientSession,
+        url: str,
+        app: str,
+        username: str,
+        timeout_s: float,
+        connections: int,
     ) -> None:
-        """`session` carries the login; `url` is Asterisk's HTTP server with its prefix, without /ari."""
+        """`session` carries the login and has so many `connections`; `url` is Asterisk's HTTP server with its prefix,
+        without /ari.
+        """
         self.app = app
         self._session = session
         self._root = url.rstrip("/")
         self._base = self._root + "/ari"
         self._username = username
         self._timeout_s = timeout_s
+        # aiohttp's own limit would count the wait for a connection as Asterisk's
+        self._free = asyncio.Semaphore(connections)
 
     async def version(self) -> str:
         answer = await self._call("GET", "/asterisk/info", {"only": "system"})
@@ -199,6 +213,7 @@ class Ari:
         """Send one request, up to `tries` times if its connection dies. Returns the JSON answer."""
         while True:
             tries -= 1
+            await self._turn_comes(method, path)
             try:
                 return await self._send(method, path, query, body)
             except TimeoutError as error:
@@ -209,6 +224,17 @@ class Ari:
             except aiohttp.ClientError as error:
                 if tries <= 0:
                     raise AriError(None, method, path, f"connection lost ({type(error).__name__})") from error
+            finally:
+                self._free.release()
+
+    async def _turn_comes(self, method: str, path: str) -> None:
+        try:
+            async with asyncio.timeout(LONGEST_QUEUE_S):
+                await self._free.acquire()
+        except TimeoutError as error:
+            raise AriError(
+                None, method, path, f"no connection was free within {LONGEST_QUEUE_S:g} s"
+            ) from error
 
     async def _send(self, method: str, path: str, query: Query, body: Query | None) -> object:
         url = URL(self._base + path, encoded=True)

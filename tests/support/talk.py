@@ -48,6 +48,8 @@ class Scene:
     transcript: Path
     web: str
     http: aiohttp.ClientSession
+    stop: asyncio.Event
+    """Set it as SIGTERM does."""
 
     @property
     def now(self) -> float:
@@ -172,7 +174,8 @@ async def talk(
             stop = asyncio.Event()
             bot = group.create_task(run(setup, stop))
             assert setup.transcript
-            scene = Scene(theirs, ari, line, setup.transcript, f"http://127.0.0.1:{setup.web.port}", http)
+            web = f"http://127.0.0.1:{setup.web.port}"
+            scene = Scene(theirs, ari, line, setup.transcript, web, http, stop)
             await _until_ready(scene, set() if workers is None else {"stt", "llm", "tts"})
             ari.caller(CALLER)
             await scene.until(lambda: ari.media_asked)

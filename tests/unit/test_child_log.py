@@ -1,20 +1,29 @@
 """The files children's output goes to: bounded, whole lines, nothing lost, their owner's alone."""
 
+import asyncio
 import os
-import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from tests.support.full_disk import files_no_longer_than
+from voicebot import child_log
 from voicebot.child_log import TAIL_BYTES, ChildLog, set_aside
 
 
 def printed(log: ChildLog, code: str) -> None:
     """A child runs `code` to its end."""
-    with log.pipe() as output:
-        subprocess.run((sys.executable, "-c", code), stdout=output, stderr=output, check=True)
+
+    async def main() -> None:
+        async with log.pipe() as output:
+            child = await asyncio.create_subprocess_exec(
+                sys.executable, "-c", code, stdout=output, stderr=output
+            )
+            assert await child.wait() == 0
+
+    asyncio.run(main())
 
 
 def files(path: Path) -> list[Path]:
@@ -68,15 +77,56 @@ def test_what_a_full_disk_does_not_take_is_lost_and_the_child_goes_on(tmp_path: 
     assert log.tail().endswith("line 999\n")
 
 
-def test_one_that_left_the_childs_session_keeps_nobody_waiting(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_set_aside_goes_on(tmp_path: Path) -> None:
+    log = ChildLog(tmp_path / "log" / "stt.log", max_bytes=1000, kept=1)
+    (tmp_path / "log" / "stt.log.1" / "of somebody").mkdir(parents=True)
+    printed(log, "[print(f'line {n}') for n in range(2000)]")
+    assert log.path.read_text() == "".join(f"line {n}\n" for n in range(2000))
+
+
+@pytest.mark.parametrize("for_ever", [False, True])
+async def test_a_disk_that_hangs_stops_nothing_else(
+    tmp_path: Path, for_ever: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works, hangs, write_all = threading.Event(), threading.Event(), child_log._write_all
+
+    def slow(file: int, data: bytes) -> None:
+        hangs.set()
+        works.wait()
+        write_all(file, data)
+
+    monkeypatch.setattr(child_log, "_write_all", slow)
+    monkeypatch.setattr(child_log, "LAST_WRITES_S", 0.05 if for_ever else 60.0)
+    log = ChildLog(tmp_path / "stt.log")
+    async with log.pipe() as output:
+        os.write(output, b"first\n")
+        await asyncio.to_thread(hangs.wait)
+        if not for_ever:
+            asyncio.get_running_loop().call_later(0.05, works.set)
+    assert works.is_set() != for_ever
+    works.set()
+    async with log.pipe() as output:
+        os.write(output, b"second\n")
+    for thread in threading.enumerate():
+        if thread.name.startswith("log of"):
+            await asyncio.to_thread(thread.join)
+    assert sorted(log.path.read_text().splitlines()) == ["first", "second"]
+    assert log.tail() == "second\n"
+
+
+async def test_one_that_left_the_childs_session_keeps_nobody_waiting(tmp_path: Path) -> None:
     log = ChildLog(tmp_path / "calls.log")
-    with log.pipe() as output:
-        command = (sys.executable, "-c", "print('up', flush=True); input()")
-        stays = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, start_new_session=True)
-        while "up\n" not in log.tail():
-            os.sched_yield()
-    assert stays.poll() is None
-    stays.communicate(b"\n")
+    async with log.pipe() as output:
+        stays = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", "print('up', flush=True); input()"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=output,
+            start_new_session=True,
+        )
+        while "up\n" not in log.tail():  # noqa: ASYNC110 - written by a thread
+            await asyncio.sleep(0.01)
+    assert stays.returncode is None
+    await stays.communicate(b"\n")
     assert log.path.read_text() == "up\n"
 
 

@@ -120,6 +120,15 @@ def test_a_second_that_was_left_out_tells_nothing() -> None:
     assert admitted(overload, 20, 100) == 17
 
 
+def test_where_every_second_was_left_out_in_part_the_busiest_counts() -> None:
+    overload = Overload()
+    for busy in (0.6, *[0.74] * 20, 0.7):
+        overload.observe(Load(busy, 0.05, 60))
+    assert overload.expected(61) == pytest.approx(0.74 + USUAL_SHARE)
+    assert not overload.has_room(150)
+    assert admitted(overload, 60, 100) == 2
+
+
 def test_who_was_taken_counts_before_it_is_measured_and_who_left_no_more() -> None:
     overload = Overload()
     overload.observe(Load(0.6, 0.0, 30))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from stasis_app import disk_thread
 from stasis_app.conversation import Saying
 from stasis_app.metrics import TurnTimes
 from stasis_app.transcript import MAX_WAITING, Transcript
@@ -96,3 +97,51 @@ async def test_every_line_behind_a_full_disk_counts_as_lost() -> None:
     for _ in range(5):
         await asyncio.sleep(0)
     assert len(lost) == 3
+
+
+async def test_a_disk_that_hangs_is_not_waited_for_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    works, hangs = threading.Event(), threading.Event()
+    lost: list[int] = []
+    append = Transcript._append
+
+    def slow(self: Transcript, text: bytes) -> bool:
+        hangs.set()
+        works.wait()
+        return append(self, text)
+
+    monkeypatch.setattr(Transcript, "_append", slow)
+    monkeypatch.setattr(disk_thread.ended, "__defaults__", (0.05,))
+    try:
+        with Transcript(tmp_path / "said.jsonl", lambda: lost.append(1)) as transcript:
+            write_three(transcript)
+            hangs.wait()
+        assert caplog.messages == [f"the transcript {tmp_path / 'said.jsonl'} ends early: the disk hangs"]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert len(lost) == 2, "the first one may still be written"
+    finally:
+        works.set()
+        transcript._writer.shutdown()
+        transcript._close()
+
+
+async def test_what_another_process_wrote_meanwhile_is_not_cut_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several call processes may share one file."""
+    path = tmp_path / "said.jsonl"
+    size_of, others = os.fstat, [b"another line\n"]
+    with files_no_longer_than(100), Transcript(path) as transcript:
+
+        def and_another_writes(descriptor: int) -> os.stat_result:
+            size = size_of(descriptor)
+            if others:
+                with path.open("ab") as file:
+                    file.write(others.pop())
+            return size
+
+        monkeypatch.setattr(os, "fstat", and_another_writes)
+        write_three(transcript)
+    assert path.read_text().startswith("another line\n")

@@ -17,7 +17,7 @@ from stasis_app.ari.errors import AppReplaced, AriRefused, AsteriskTooOld
 from stasis_app.ari.events import ChannelGone, ChannelHold, StasisStart
 from stasis_app.ari.link import AriLink
 from stasis_app.ari.stream import Connected, Down, LinkState, Lost, Replaced
-from tests.support.fake_ari import Act, FakeAri, FakeChannel, answers, until
+from tests.support.fake_ari import Act, FakeAri, FakeChannel, answers, hangs, until
 
 RunVirtual = Callable[[Coroutine[Any, Any, Any]], Any]
 FAST = Waits(first_s=0.01, starting_s=0.02, most_s=0.05)
@@ -360,7 +360,30 @@ async def test_a_too_old_asterisk_is_fatal() -> None:
 
 async def test_an_old_asterisk_is_warned_of_once_a_connection(caplog: pytest.LogCaptureFixture) -> None:
     async with FakeAri(version="20.6.0") as fake, rig(fake) as world:
-        await until(lambda: "older than 22.8" in caplog.text)
+        await until(lambda: "older than 22.10.1" in caplog.text)
         world.link.hub.doubt()
         await until(lambda: fake.steps.count("list_bridges") == 2)
         assert fake.steps.count("info") == 1
+
+
+def test_a_process_says_that_it_lives_while_hand_backs_hang(virtual_time: RunVirtual) -> None:
+    """A7: for the newcomer would take its calls as left behind otherwise."""
+
+    async def main() -> None:
+        async with FakeAri() as fake, rig(fake, run="a") as world:
+            await fake.connected()
+            fake.faults["continue"] = [hangs] * 3
+            stuck = [
+                asyncio.create_task(world.link.exits.continue_in_dialplan(fake.caller(f"1.{n}")))
+                for n in range(3)
+            ]
+            await until(lambda: fake.steps.count("continue") == 3)
+            life = asyncio.create_task(world.link.show_life())
+            await asyncio.sleep(0.9)
+            assert fake.globals == {"VOICEBOT_RUN_a": "2"}
+            assert not any(one.done() for one in stuck)
+            life.cancel()
+            await asyncio.gather(life, *stuck, return_exceptions=True)
+            assert fake.globals == {"VOICEBOT_RUN_a": ""}
+
+    virtual_time(main())

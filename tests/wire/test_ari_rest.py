@@ -1,8 +1,9 @@
 """REST calls over a real connection: what is sent, what is repeated, and what each answer means (A5)."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -12,10 +13,11 @@ from media_bridge.settings import Medium
 from media_bridge.transport import ConnectsToUs, MediaUrl, Offer, Peer, RtpAddress
 from stasis_app.ari.errors import AriError, AriRefused
 from stasis_app.ari.link import AriLink
-from stasis_app.ari.rest import Ari
+from stasis_app.ari.rest import LONGEST_QUEUE_S, Ari
 from stasis_app.settings import AriSettings
 from tests.support.fake_ari import PASSWORD, Act, FakeAri, acts_and_drops, answers, hangs
 
+RunVirtual = Callable[[Coroutine[Any, Any, Any]], Any]
 OFFER = Offer(Medium("rtp", "ulaw"), "127.0.0.1", 4000)
 
 
@@ -217,6 +219,47 @@ async def test_fifty_requests_at_once_share_the_pool_beside_the_event_socket() -
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
         assert len(fake.bridges) == 50
+
+
+async def in_half_a_second(_: web.Request, act: Act) -> web.StreamResponse:
+    await asyncio.sleep(0.5)
+    return await act()
+
+
+def test_waiting_for_a_connection_is_not_waiting_for_asterisk(virtual_time: RunVirtual) -> None:
+    """A burst of callers is handed back by a slow Asterisk, over three connections with a limit of 1 s each time."""
+
+    async def main() -> None:
+        async with (
+            FakeAri() as fake,
+            AriLink(fake.settings(), "bot", lambda _: None, lambda _: None) as link,
+        ):
+            callers = [fake.caller(f"1.{number}") for number in range(30)]
+            fake.faults["continue"] = [in_half_a_second] * len(callers)
+            await asyncio.gather(*map(link.exits.continue_in_dialplan, callers))
+            assert fake.steps.count("continue") == 30
+            assert not fake.channels
+
+    virtual_time(main())
+
+
+def test_one_waits_for_a_connection_for_so_long(virtual_time: RunVirtual) -> None:
+    async def main() -> None:
+        async with (
+            FakeAri() as fake,
+            AriLink(fake.settings(), "bot", lambda _: None, lambda _: None) as link,
+        ):
+            fake.faults["set_global_variable"] = [hangs] * 100
+            many = (link.exits.set_global_variable("a", "1") for _ in range(100))
+            failed = await asyncio.gather(*many, return_exceptions=True)
+            said = {str(error).rpartition(": ")[2] for error in failed}
+            assert said == {"nothing within 1 s", "no connection was free within 10 s"}
+            assert asyncio.get_running_loop().time() == pytest.approx(LONGEST_QUEUE_S + 1, abs=1.1)
+            # whom nothing was free for took nothing from those who come later
+            fake.faults.clear()
+            await link.exits.set_global_variable("a", "2")
+
+    virtual_time(main())
 
 
 def test_the_password_is_not_in_the_settings_repr() -> None:

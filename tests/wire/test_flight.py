@@ -3,9 +3,11 @@
 import asyncio
 import json
 import os
+import threading
 import time
 import wave
 from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
@@ -16,7 +18,7 @@ import pytest
 from media_bridge.events import Utterance
 from stasis_app import flight
 from stasis_app.conversation import Event, State, step
-from stasis_app.flight_recorder import LOOK_S, FlightRecorder
+from stasis_app.flight_recorder import LOOK_S, MAX_WAITING, FlightRecorder
 from stasis_app.retention import Retention
 from stasis_app.settings import CallSettings, Profile
 from tests.support.talk import talk
@@ -154,3 +156,40 @@ def test_old_flights_go_without_a_call_too(virtual_time: RunVirtual, tmp_path: P
 
     virtual_time(main())
     assert [path.name for path in tmp_path.iterdir()] == ["00000002.flight"]
+
+
+def test_fifty_calls_that_begin_at_once_have_their_flights(tmp_path: Path) -> None:
+    lost: list[int] = []
+
+    async def main() -> None:
+        with FlightRecorder(tmp_path, on_lost=lambda: lost.append(1)) as flights, ExitStack() as calls:
+            for number in range(50):
+                calls.enter_context(flights.flight(f"{number:08x}", State(), 8000))
+
+    asyncio.run(main())
+    assert len(list(tmp_path.glob("*.flight"))) == len(list(tmp_path.glob("*.wav"))) == 50
+    assert all(path.read_text().startswith('{"flight"') for path in tmp_path.glob("*.flight"))
+    assert not lost
+
+
+async def test_a_disk_that_does_not_keep_up_is_told_once_and_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lost: list[int] = []
+    works = threading.Event()
+
+    def hang() -> None:
+        works.wait(20)
+
+    with FlightRecorder(tmp_path, on_lost=lambda: lost.append(1)) as flights:
+        flights._do(hang)
+        with flights.flight("00000001", State(), 8000) as flight:
+            assert flight
+            for _ in range(MAX_WAITING + 7):
+                flight.tap(bytes(16_000), bytes(16_000))
+            # the disk's work, the beginning and the look for old flights wait, too
+            assert len(lost) == 10
+            works.set()
+    assert caplog.messages == [f"flights in {tmp_path} have holes: the disk does not keep up"]
+    with wave.open(str(tmp_path / "00000001.wav")) as file:
+        assert file.getnframes() == 8000 * (MAX_WAITING - 3)

@@ -8,8 +8,9 @@ import pytest
 from aiohttp import web
 
 from stasis_app.ari.errors import AppReplaced
+from stasis_app.ari.link import LONGEST_RINGING_S
 from stasis_app.settings import CallSettings, Profile
-from tests.support.fake_ari import Act, answers
+from tests.support.fake_ari import Act, answers, hangs
 from tests.support.fake_workers import FakeToolCall, Reply
 from tests.support.talk import CALLER, Scene, talk
 
@@ -239,6 +240,27 @@ class TestReplaced:
 
         virtual_time(main())
 
+    def test_while_it_drains_its_call_goes_on_as_well(self, virtual_time: RunVirtual) -> None:
+        """A7 after SIGTERM: a renewal whose newcomer comes before the last call has ended."""
+
+        async def main() -> None:
+            with pytest.RaisesGroup(AppReplaced, flatten_subgroups=True):
+                async with talk(PATIENT, calls=CallSettings(drain_s=60)) as scene:
+                    await scene.quiet()
+                    scene.stop.set()
+                    await asyncio.sleep(50)
+                    scene.ari.send("ApplicationReplaced")
+                    await scene.until(lambda: any(scene.ari.globals.values()), 1)
+                    assert scene.is_up
+                    assert await calls(scene) == 1
+                    # the drain is the same one
+                    await scene.until(lambda: not scene.is_up, 20)
+                    await asyncio.sleep(30)
+            assert list(scene.ari.globals.values()) == [""]
+            assert scene.ari.bridges == {}
+
+        virtual_time(main())
+
     def test_who_was_just_being_connected_goes_back_to_the_dialplan(self, virtual_time: RunVirtual) -> None:
         """The start of its leg is told to the newcomer."""
 
@@ -282,5 +304,30 @@ class TestBurst:
                 await asyncio.sleep(2)
                 assert await calls(scene) == 1
                 assert scene.ari.most_connections <= 1 + connections
+
+        virtual_time(main())
+
+    @pytest.mark.parametrize("processes", [1, 3])
+    def test_an_asterisk_that_hangs_keeps_nobody_ringing(
+        self, virtual_time: RunVirtual, processes: int
+    ) -> None:
+        """Each building takes its time to fail: whose turn does not come is sent on meanwhile."""
+
+        async def main() -> None:
+            async with talk(calls=CallSettings(max_calls=41, drain_s=0), processes=processes) as scene:
+                await scene.quiet()
+                scene.ari.faults["create_bridge"] = [hangs] * 40
+                burst = [scene.ari.caller(f"1700000001.{number}") for number in range(40)]
+                took_s = await scene.until(
+                    lambda: not any(other in scene.ari.channels for other in burst), LONGEST_RINGING_S + 5
+                )
+                assert took_s > 1
+                assert {scene.ari.variables[other]["VOICEBOT_REASON"] for other in burst} == {"media_failed"}
+                assert await calls(scene) == 1
+                scene.ari.faults.clear()
+                scene.ari.end(CALLER)
+                await asyncio.sleep(1)
+                late = scene.ari.caller("1700000002.1")
+                await scene.until(lambda: scene.ari.channels[late].state == "Up", 1)
 
         virtual_time(main())

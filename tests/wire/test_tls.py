@@ -23,7 +23,7 @@ from stasis_app.ari.rest import Ari
 async def main(url):
     async with aiohttp.ClientSession() as http:
         try:
-            print("ARI", await Ari(http, url, "voicebot", "voicebot", 5).version())
+            print("ARI", await Ari(http, url, "voicebot", "voicebot", 5, 1).version())
         except AriError as error:
             print("ARI", error)
         print("health", (await health(http, url, timeout_s=5)))
