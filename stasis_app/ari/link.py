@@ -18,7 +18,7 @@ from .events import StasisStart
 from .hub import AriCounts, EventHub
 from .names import LegNames, beat_variable
 from .rest import Ari, version_warning
-from .runs import BEAT_S, OtherRuns
+from .runs import BEAT_S, LOOK_BESIDE_S, OtherRuns
 from .stream import Connected, EventStream, LinkState
 
 REQUESTS, HAND_BACKS = 6, 3
@@ -35,9 +35,7 @@ LONGEST_RINGING_S = 5.0
 KEEP_ALIVE_S = 5.0
 """Below http.conf's session_keep_alive of 15 s: the side that sends closes first, so no request meets a closing."""
 LOOK_EVERY_S = 30.0
-"""Asterisk is looked over this often even when nothing asks for it."""
-LOOK_BESIDE_S = 5.0
-"""And this often while another run of this bot finishes its calls: should it die, its callers stand in silence."""
+"""Asterisk is looked over this often even when nothing asks for it, and no other run lives."""
 LOOK_PAUSE_S = 1.0
 """At least this long between two looks."""
 DEFAULT_WAITS = Waits()
