@@ -22,7 +22,6 @@ from voicebot.cache import default_cache_dir
 from voicebot.programs import fetch_sipp
 
 EXTENSION = "1000"
-_POLL_S = 0.2
 
 
 @dataclass

@@ -112,7 +112,8 @@ class Tap:
             if call is None:
                 if source == self._asterisk or not data.startswith(b"INVITE "):
                     # late repetitions of a call that is over are passed on and belong to none
-                    self._sip.sendto(data, self._asterisk) if source != self._asterisk else None
+                    if source != self._asterisk:
+                        _send(self._sip, data, self._asterisk)
                     continue
                 call = self._begin(named[1], source)
             self._pass_message(call, named[1], stamp, source, data)

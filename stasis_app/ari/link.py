@@ -18,8 +18,8 @@ from .events import StasisStart
 from .hub import AriCounts, EventHub
 from .names import LegNames, beat_variable
 from .rest import Ari, version_warning
-from .runs import BEAT_S, OtherRuns
-from .stream import Connected, EventStream, LinkState
+from .runs import BEAT_S, LOOK_BESIDE_S, OtherRuns
+from .stream import Connected, EventStream, LinkState, Lost
 
 REQUESTS, HAND_BACKS = 6, 3
 """At a time, of all call processes together; more wait. Those that send a caller on have connections of their own, to
@@ -35,9 +35,7 @@ LONGEST_RINGING_S = 5.0
 KEEP_ALIVE_S = 5.0
 """Below http.conf's session_keep_alive of 15 s: the side that sends closes first, so no request meets a closing."""
 LOOK_EVERY_S = 30.0
-"""Asterisk is looked over this often even when nothing asks for it."""
-LOOK_BESIDE_S = 5.0
-"""And this often while another run of this bot finishes its calls: should it die, its callers stand in silence."""
+"""Asterisk is looked over this often even when nothing asks for it, and no other run lives."""
 LOOK_PAUSE_S = 1.0
 """At least this long between two looks."""
 DEFAULT_WAITS = Waits()
@@ -73,6 +71,7 @@ class AriLink:
         self._waits = waits
         self._processes = processes
         self._look = asyncio.Event()
+        self._unheard = asyncio.Event()
         self._version_checked = 0
         self.counts = AriCounts()
         self.hub = EventHub(LegNames(instance, run), on_call, self._look.set, self.counts)
@@ -143,6 +142,7 @@ class AriLink:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._stream.run(), name="ari-events")
                 group.create_task(self._keep_looking(), name="ari-reconcile")
+                group.create_task(self._show_life_unheard(), name="ari-life")
         except* AriFailure as failures:
             fatal = failures
         raise _first(fatal)
@@ -162,15 +162,32 @@ class AriLink:
         finally:
             await to_its_end(self._tell(variable, ""))
 
-    async def _tell(self, variable: str, value: str) -> None:
+    async def _show_life_unheard(self) -> NoReturn:
+        """Without events we are not told that another process takes the app: it shall leave our calls alone."""
+        variable = beat_variable(self.hub.names.run)
+        while True:
+            await self._unheard.wait()
+            beat = 0
+            while self._unheard.is_set():
+                if self.hub.callers:
+                    beat += 1
+                    await self._tell(variable, str(beat), logging.DEBUG)  # Asterisk may well be down
+                await asyncio.sleep(BEAT_S)
+            if beat:
+                await self._tell(variable, "")
+
+    async def _tell(self, variable: str, value: str, level: int = logging.WARNING) -> None:
         try:
             await self._life.set_global_variable(variable, value)
         except AriError as error:
-            log.warning("could not tell that this process lives: %s", error)
+            log.log(level, "could not tell that this process lives: %s", error)
 
     def _changed(self, state: LinkState) -> None:
         if isinstance(state, Connected):
             self._look.set()
+            self._unheard.clear()
+        elif isinstance(state, Lost):
+            self._unheard.set()
         self._on_state(state)
 
     async def _keep_looking(self) -> NoReturn:

@@ -366,6 +366,35 @@ async def test_an_old_asterisk_is_warned_of_once_a_connection(caplog: pytest.Log
         assert fake.steps.count("info") == 1
 
 
+def test_a_process_without_events_says_that_it_lives_while_it_has_calls(virtual_time: RunVirtual) -> None:
+    """A7: another one may take the app meanwhile, and nobody tells."""
+
+    async def main() -> None:
+        async with FakeAri() as fake, rig(fake, run="a") as world:
+            await fake.connected()
+            caller = fake.caller("1.1")
+            await until(lambda: bool(world.calls))
+            fake.handshakes = [503] * 10_000
+            await fake.close_sockets()
+            await asyncio.sleep(5)
+            assert int(fake.globals["VOICEBOT_RUN_a"]) >= 9
+            fake.handshakes.clear()
+            await fake.connected(2)
+            await asyncio.sleep(1)
+            assert fake.globals == {"VOICEBOT_RUN_a": ""}
+            # one without calls has nothing to say
+            fake.end(caller)
+            await until(lambda: not world.link.hub.callers)
+            fake.globals.clear()
+            fake.handshakes = [503] * 20
+            await fake.close_sockets()
+            await fake.connected(3)
+            await asyncio.sleep(1)
+            assert fake.globals == {}
+
+    virtual_time(main())
+
+
 def test_a_process_says_that_it_lives_while_hand_backs_hang(virtual_time: RunVirtual) -> None:
     """A7: for the newcomer would take its calls as left behind otherwise."""
 
