@@ -4,9 +4,7 @@ import asyncio
 import re
 from pathlib import Path
 
-import pytest
-
-from tests.asterisk.test_asterisk_conf import cleared, complaints, until_no_channels
+from tests.asterisk.test_asterisk_conf import complaints, until_no_channels
 from tests.support.rig import AriProbe, SippResult, run_sipp
 from voicebot.asterisk import AsteriskProcess
 
@@ -73,20 +71,3 @@ async def test_what_the_caller_calls_itself_is_made_harmless(asterisk: AsteriskP
     assert not Path("/tmp/voicebot-was-here").exists()  # noqa: ASYNC240 - what the name above would make
     # Asterisk cuts a name that is too long, and says so
     assert [line for line in complaints(asterisk) if "CallerID Name" not in line] == before
-
-
-@pytest.mark.parametrize(
-    "target", ["sip:0900123456@127.0.0.1", "sip:500%26PJSIP%2Fx@127.0.0.1", "sip:2000@127.0.0.1"]
-)
-async def test_the_callers_phone_cannot_transfer_the_call(asterisk: AsteriskProcess, target: str) -> None:
-    async with AriProbe(asterisk) as bot, asyncio.TaskGroup() as group:
-        keys = {"rtp_port": "9", "target": target}
-        call = group.create_task(run_sipp("uac_refer", asterisk, keys=keys))
-        channel = (await bot.event("StasisStart"))["channel"]["id"]
-        await bot.call("POST", f"channels/{channel}/answer")
-        await call
-        await cleared(bot, asterisk)
-    result = call.result()
-    assert result.successful == 1, result.errors
-    assert "REFER" in result.messages
-    assert "SIP/2.0 202" not in result.messages
