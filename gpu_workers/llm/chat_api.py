@@ -23,7 +23,9 @@ from gpu_workers.serving import while_connected
 
 _HOSTED: Final = ("gpt-4o", "gpt-4o-mini", "gpt-4.1", "gpt-4.1-mini")
 _STREAM_HEADERS: Final = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-_STREAM: Final = {"schema": {"type": "string"}, "description": "With `stream`: events, ended by [DONE]"}
+# before OpenAPI 3.2 the schema is that of each event
+_EVENT: Final = {"type": "object", "properties": {"data": {"type": "string"}}, "required": ["data"]}
+_STREAM: Final = {"schema": _EVENT, "description": "With `stream`: events, ended by [DONE]"}
 
 
 class Engine(Protocol):

@@ -8,7 +8,7 @@ engine knows (`grammar`, `id_slot`, ...): it is not for clients to reach.
 import json
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from gpu_workers.errors import RequestError
 
@@ -23,6 +23,15 @@ _SEEDS: Final = 1 << 32
 # more characters than that a token never has on average; a million tokens take llama.cpp 17 s to count
 _MOST_CHARACTERS: Final = 32
 
+
+def _truth(given: object) -> object:
+    """0 equals False, and Literal takes what is equal."""
+    if not isinstance(given, bool):
+        raise ValueError("must be true or false")  # noqa: TRY004 - pydantic turns it into a 400
+    return given
+
+
+No = Annotated[Literal[False], BeforeValidator(_truth)]
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[a-zA-Z0-9_-]+$")]
 Id = Annotated[str, Field(min_length=1, max_length=200)]
 Stop = Annotated[str, Field(min_length=1, max_length=200)]
@@ -123,7 +132,7 @@ class ChatRequest(_Part):
     parallel_tool_calls: bool | None = None
     response_format: PlainText | None = None
     n: Annotated[int, Field(ge=1, le=1, description="One answer a request")] | None = None
-    logprobs: Literal[False] | None = None
+    logprobs: No | None = None
     logit_bias: Annotated[dict[str, float], Field(max_length=0)] | None = None
     functions: None = Field(None, description="Not served: use `tools`")
     function_call: None = Field(None, description="Not served: use `tool_choice`")
