@@ -88,7 +88,9 @@ CANNOT_STAND: Final = tuple(
 LACKS_MORE: Final = tuple(
     re.compile(pattern)
     for pattern in (
-        r"\b(?:supposed|allergic|able|unable|willing|meant|likely)$",
+        r"\b(?:supposed|allergic|able|unable|willing|likely)$",
+        # not: "that is not what I meant"
+        rf"^(?!.*\bwhat {_SUBJECT} (?:really |actually )?meant$).*\bmeant$",
         rf"\b(?:the|this|that|his|her|these|those|some|no) {_ADJECTIVE}$",
         r"\bthe (?:next|other|first|second|third|last|main|only|latest|earliest|best|nearest|cheapest)$",
         rf"\b(?:bought|ordered|booked|had|got|have|need|want|we are|there are|we're) {_NUMBER}$",

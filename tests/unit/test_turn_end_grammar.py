@@ -22,9 +22,10 @@ HARDLY_STANDS = [
     "I bought two.", "We had four.", "Where can I?", "Why did you?", "May I?", "Have you ever?", "Could I possibly?",
     "Would you mind?", "Do you think?", "Please make sure.", "Let me.", "I forgot where.", "Can you tell me how?",
     "All I need.", "What I'd like.", "I was hoping.", "We were told.", "My husband's.", "It starts it.",
-    "It happened one.", "I need two chairs end.",
+    "No, I meant.", "It happened one.", "I need two chairs end.",
 ]  # fmt: skip
 WHOLE = [
+    "No, that is not what I meant.", "That is what she really meant.",
     "What do I need?", "What does it include?", "How much does it cost?", "That is all I need.", "That's what I said.",
     "Who is it?", "How are you?", "Where is it?", "What is it?", "It is really good.",
     "I'm fine, thank you.", "I like it.", "Can you fix it?", "I don't know who it was.", "I want the new one.",
