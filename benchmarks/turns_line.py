@@ -100,6 +100,11 @@ class _Link:
     ari: _Ari
     hub: EventHub
 
+    @asynccontextmanager
+    async def building(self, channel_id: str, call_id: str) -> AsyncIterator[None]:
+        """Nobody waits for a leg here."""
+        yield
+
 
 class _TappedPlane:
     """The real plane, with somebody listening to the very frames that the call hears."""
