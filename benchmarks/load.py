@@ -270,9 +270,8 @@ async def run(chosen: argparse.Namespace, hurry: asyncio.Event) -> int:
     fake = chosen.models == "fake"
     calls = chosen.calls or ([soak.CALLS] if chosen.soak else FAKE_CALLS if fake else REAL_CALLS)
     own = settings_in(chosen.config)
-    system = (
-        fake_system(max(calls), as_arguments(chosen), hurry) if fake else real_system(max(calls), own, hurry)
-    )
+    places = soak.places_for(max(calls)) if chosen.soak else max(calls)
+    system = fake_system(places, as_arguments(chosen), hurry) if fake else real_system(places, own, hurry)
     async with system as bench:
         models = described(bench.config.workers, chosen.models)
         if chosen.soak:

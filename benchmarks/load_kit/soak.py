@@ -72,6 +72,24 @@ async def soak(
     return soaked
 
 
+def places_for(calls: int) -> int:
+    """One who follows calls while the one before is still being cleared away, and is no caller too many."""
+    return calls + max(2, calls // 4)
+
+
+def losses(lost: Sequence[CallFigures], began_s: float) -> str:
+    """Why calls were lost or refused, and in which minutes they had begun."""
+    minutes: dict[str, list[int]] = {}
+    for call in lost:
+        why = call.why or call.outcome.value
+        minutes.setdefault(why, []).append(int((call.began_s - began_s) // 60))
+    told = "; ".join(
+        f"{len(when)} {why} (minute {', '.join(map(str, sorted(set(when))))})"
+        for why, when in minutes.items()
+    )
+    return f"Lost: {told}."
+
+
 def report(soaked: Soaked, patience_s: float, models: str, *, keep: bool) -> int:
     """Prints and keeps; 1 when a call was lost, an answer missed or something left behind."""
     began_s = soaked.figures[0].began_s if soaked.figures else 0.0
@@ -83,7 +101,7 @@ def report(soaked: Soaked, patience_s: float, models: str, *, keep: bool) -> int
     ]
     first, last = thirds(responses)
     answered = [one.answered(patience_s) for call in soaked.figures for one in call.utterances]
-    lost = sum(call.outcome is not Outcome.FINISHED for call in soaked.figures)
+    lost = [call for call in soaked.figures if call.outcome is not Outcome.FINISHED]
     missing = answered.count(False)
     growth = growth_rows(soaked.moments)
     gap = percentile([gap for call in soaked.figures for gap in call.gaps_ms], 99)
@@ -96,7 +114,7 @@ def report(soaked: Soaked, patience_s: float, models: str, *, keep: bool) -> int
                 [
                     (
                         len(soaked.figures),
-                        lost,
+                        len(lost),
                         len(answered) - answered.count(None),
                         missing,
                         whole(percentile(first, 95)),
@@ -104,13 +122,14 @@ def report(soaked: Soaked, patience_s: float, models: str, *, keep: bool) -> int
                     )
                 ],
             ),
+            *([losses(lost, began_s)] if lost else []),
             table(Growth.HEADER, [one.cells() for one in growth]),
             f"Left behind: {', '.join(f'{count} {name}' for name, count in soaked.left.items())}.",
         ],
         {
             "minutes": soaked.minutes,
             "calls": len(soaked.figures),
-            "failed": lost,
+            "failed": len(lost),
             "missing": missing,
             "response_p95_ms_first": whole(percentile(first, 95)),
             "response_p95_ms_last": whole(percentile(last, 95)),

@@ -19,6 +19,7 @@ from benchmarks.load_kit.parts import Held, Moment, Open, Spent, held_open, spen
 from benchmarks.load_kit.plan import in_one_breath
 from benchmarks.load_kit.ruler import CallFigures, judge
 from benchmarks.load_kit.scenario import injection, scenario, sound_name
+from benchmarks.load_kit.soak import losses, places_for
 from benchmarks.load_kit.tap import ends_a_call
 from caller_phone.rtp import SAMPLE_RATE
 from tests.support.load_capture import call
@@ -39,6 +40,18 @@ LOST = judge(call([(2, 4)], [GREETING, (5, 7)], bye="asterisk", cause=38))
 
 def step(figures: Sequence[CallFigures], places: int = 9, spent: Spent = QUIET, calls: int = 0) -> Step:
     return Step(calls or len(figures), places, figures, spent, 4.0, 0)
+
+
+class TestSoak:
+    def test_why_calls_were_lost_and_when(self) -> None:
+        later = replace(LOST, began_s=LOST.began_s + 130)
+        assert losses([LOST, later, REFUSED], LOST.began_s) == (
+            "Lost: 2 hung up on, cause 38 (minute 0, 2); 1 refused (minute 0)."
+        )
+
+    @pytest.mark.parametrize(("calls", "places"), [(1, 3), (16, 20), (32, 40)])
+    def test_who_follows_another_caller_has_a_place(self, calls: int, places: int) -> None:
+        assert places_for(calls) == places
 
 
 class TestRows:
