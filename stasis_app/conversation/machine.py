@@ -82,6 +82,7 @@ TABLE: dict[tuple[Phase, type[Event]], Callable[[State, Any], Step]] = {
     (Phase.SPEAKING, SpeechStarted): to.check,
     (Phase.SPEAKING, SpeechResumed): to.check,
     (Phase.SPEAKING, PlayoutFinished): to.finish_speaking,
+    (Phase.SPEAKING, NothingSaid): to.listen,  # a filler was heard
     (Phase.SPEAKING, TurnFailed): to.fail,
     (Phase.CHECKING, SpeechPaused): to.judge,
     (Phase.CHECKING, SpeechEnded): to.judge_at_end,

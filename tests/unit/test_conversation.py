@@ -198,7 +198,9 @@ def test_a_late_verdict_on_the_first_word_does_not_let_the_bot_go_on() -> None:
 
 
 @pytest.mark.parametrize("ends", [(), (talk.SpeechEnded(UH_NO_STOP),)])
-def test_a_late_verdict_on_the_first_word_takes_the_turn_for_all_of_them(ends: tuple[talk.Event, ...]) -> None:
+def test_a_late_verdict_on_the_first_word_takes_the_turn_for_all_of_them(
+    ends: tuple[talk.Event, ...],
+) -> None:
     state, commands = play(speaking(), *TWICE, *ends, yes(UH))
     assert talk.Prepare(4, UH_NO_STOP) in commands
     state, commands = play(state, no(UH_NO_STOP), talk.SpeechEnded(UH_NO_STOP))
@@ -249,9 +251,7 @@ def test_the_bot_goes_on_when_no_piece_was_meant() -> None:
 
 def test_what_the_caller_goes_on_with_is_answered_together_with_what_was_meant() -> None:
     more = piece(2, 4.0)
-    _, commands = play(
-        speaking(), *TWO, no(SECOND), yes(FIRST), talk.SpeechResumed(), talk.SpeechEnded(more)
-    )
+    _, commands = play(speaking(), *TWO, no(SECOND), yes(FIRST), talk.SpeechResumed(), talk.SpeechEnded(more))
     assert commands[-6:] == [
         talk.Cancel(3),
         talk.Keep(FIRST),
@@ -378,6 +378,12 @@ def test_noise_over_a_turn_without_words_leads_back_to_listening(ends: tuple[tal
     )
     assert state.phase is Phase.LISTENING
     assert commands[-2:] == [talk.Cancel(2), talk.AwaitInput(2)]
+
+
+def test_a_turn_without_words_behind_a_filler_leads_back_to_listening() -> None:
+    state, commands = step(speaking(), talk.NothingSaid(3))
+    assert state.phase is Phase.LISTENING
+    assert commands == (talk.Cancel(3), talk.AwaitInput(3))
 
 
 def test_the_first_failure_is_an_apology_and_the_second_the_end() -> None:
