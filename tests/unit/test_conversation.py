@@ -783,9 +783,9 @@ def test_nobody_leaves_while_it_is_open_whether_the_caller_wants_to_go_on(event:
     judging = replace(speaking(), phase=Phase.TALKING_ON, unjudged=(FIRST,))
     assert step(judging, event) == (judging, ())
     for phase in reciting:
-        state, commands = step(replace(speaking(), phase=phase, unjudged=(FIRST,)), event)
+        state, judges = step(replace(speaking(), phase=phase, unjudged=(FIRST,)), event)
         assert state.phase in {Phase.CHECKING, Phase.JUDGING_LATE}
-        assert commands[-1] == talk.Judge(3, FIRST, Phase.SPEAKING)
+        assert judges[-1] == talk.Judge(3, FIRST, Phase.SPEAKING)
     coughed, _ = play(speaking(), talk.SpeechStarted(), event, talk.SpeechPaused(FIRST), event)
     resumed, commands = play(coughed, talk.InterruptionJudged(3, FIRST, meant=False), event)
     assert resumed.phase is Phase.ENDED
