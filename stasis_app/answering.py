@@ -76,8 +76,11 @@ async def _answer(turn: Turn, parts: Parts, now: Callable[[], float]) -> PutThro
     turn.caller_text = await _words(turn, parts, expected)
     turn.times.stt_done = now()
     if not turn.caller_text:
-        parts.post(NothingSaid(turn.number))
-        return None
+        question = parts.history.unanswered()
+        if not question:
+            parts.post(NothingSaid(turn.number))
+            return None
+        turn.answer_anew(question)
     turn.remember_caller(parts.history)
     # "bye bye bye" is what Whisper makes of "five five five": a number that is asked for is no farewell
     listing = ending(turn.caller_text, expected, turn.language) is Ending.LISTING

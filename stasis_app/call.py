@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import deque
 from contextlib import AsyncExitStack
 from types import TracebackType
 
@@ -22,7 +23,7 @@ from stasis_app.ari.events import (
     StasisStart,
 )
 from stasis_app.ari.hub import Subscription
-from stasis_app.conversation import Phase, Saying, State, step
+from stasis_app.conversation import SOUNDING, Phase, Saying, State, step
 from stasis_app.expecting import expecting
 from stasis_app.flight_recorder import Flight
 from stasis_app.hearing import Hearing
@@ -32,7 +33,7 @@ from stasis_app.keys import Keys
 from stasis_app.legs import external_leg
 from stasis_app.media_news import complaint, news
 from stasis_app.onward import put_through, toolbox_of
-from stasis_app.passages import Passages
+from stasis_app.passages import Passages, is_of_speech, over_passage
 from stasis_app.read_ahead import ReadAhead, Reading
 from stasis_app.record import Sound
 from stasis_app.settings import Profile
@@ -73,6 +74,7 @@ class Call:
         self._board = board
         self._state = State(max_prompts=profile.no_input_prompts)
         self._mailbox: asyncio.Queue[talk.Event] = asyncio.Queue()
+        self._deferred: deque[talk.Event] = deque()
         self._timers = Timers(self.post)
         self._history = History(profile.instructions, profile.examples)
         self._offer: Offer | None = None
@@ -208,8 +210,16 @@ class Call:
             log.warning("call %s: %s", self.call_id, said)
         if isinstance(event, media.MediaFailed):
             self._board.metrics.defects.labels("media").inc()
-        if told := news(event, over_passage=self._passage_left_s() > 0):
+        if told := news(event):
             self.post(told)
+
+    async def _next_event(self) -> talk.Event:
+        event = self._deferred.popleft() if self._deferred else await self._mailbox.get()
+        if not is_of_speech(event) or not self._passage_left_s():
+            return event
+        told, *deferred = over_passage(event, self._state.phase)
+        self._deferred.extend(deferred)
+        return told
 
     # --- the conversation ---
 
@@ -225,7 +235,7 @@ class Call:
         # a phone that sends nothing while it listens is greeted all the same
         self._timers.post(talk.MediaReady(), GREET_ANYWAY_S)
         while self._state.phase is not Phase.ENDED:
-            event = await self._mailbox.get()
+            event = await self._next_event()
             if isinstance(event, talk.CallerGone):
                 self._cause = event.cause
             before = self._state.phase
@@ -351,7 +361,10 @@ class Call:
         return expected.count if expected and expected.kind == "digits" else None
 
     def _passage_left_s(self) -> float:
-        return self._passages.left_s(self._session.heard()) if self._session else 0.0
+        """0 also for one that paused playout has not begun, or that was thrown away: nothing is cut short there."""
+        if self._session is None or self._state.phase not in SOUNDING:
+            return 0.0
+        return self._passages.left_s(self._session.heard())
 
     def _watch_passage(self, turn: int) -> None:
         left_s = self._passage_left_s()

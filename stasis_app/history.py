@@ -92,6 +92,11 @@ class History:
         """False while there is nothing but a greeting."""
         return any(m.role == "user" for m in self._said())
 
+    def unanswered(self) -> str:
+        """The caller's newest words, if nothing was heard of an answer to them; else ""."""
+        said = self._said()
+        return said[-1].text if said and said[-1].role == "user" else ""
+
     def last_answer(self) -> str:
         return next((m.text for m in reversed(self._said()) if m.role == "assistant"), "")
 

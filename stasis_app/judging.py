@@ -18,28 +18,40 @@ _WORDS_MS = 400  # voice for this long is taken for words when nobody can read t
 
 
 class Judges:
-    """Each verdict comes as an event, through a task of the call's group."""
+    """Each verdict comes as an event, through a task of the call's group. What was understood of speech that went on
+    says nothing any more once it has paused, and is not told.
+    """
 
     def __init__(self, parts: Parts, post: Callable[[Event], None], group: asyncio.TaskGroup) -> None:
         self._parts = parts
         self._post = post
         self._group = group
-        self._judging: list[asyncio.Task[None]] = []
+        self._judging: set[asyncio.Task[None]] = set()
+        self._ongoing: asyncio.Task[None] | None = None
 
     def judge(self, number: int, utterance: Utterance, over: Phase) -> None:
         """Speech that has paused."""
+        self._forget_ongoing()
         self._begin(lambda: _judge(number, utterance, over, self._parts))
 
     def judge_ongoing(self, number: int, over: Phase) -> None:
         """Speech that goes on: what can be understood of it so far."""
-        self._begin(lambda: _judge_ongoing(number, over, self._parts))
+        self._forget_ongoing()
+        self._ongoing = self._begin(lambda: _judge_ongoing(number, over, self._parts))
 
     def stop(self) -> None:
         for one in self._judging:
             one.cancel()
 
-    def _begin(self, verdict: Callable[[], Awaitable[Event | None]]) -> None:
-        self._judging.append(self._group.create_task(self._tell(verdict)))
+    def _forget_ongoing(self) -> None:
+        if self._ongoing is not None:
+            self._ongoing.cancel()
+
+    def _begin(self, verdict: Callable[[], Awaitable[Event | None]]) -> asyncio.Task[None]:
+        task = self._group.create_task(self._tell(verdict))
+        self._judging.add(task)
+        task.add_done_callback(self._judging.discard)
+        return task
 
     async def _tell(self, verdict: Callable[[], Awaitable[Event | None]]) -> None:
         if (event := await verdict()) is not None:

@@ -5,11 +5,9 @@ from media_bridge.transport import Offer
 from stasis_app import conversation as talk
 
 
-def news(event: media.MediaEvent, *, over_passage: bool) -> talk.Event | None:
-    """`over_passage`: a passage that is heard to its end is being played. None: it changes nothing."""
+def news(event: media.MediaEvent) -> talk.Event | None:
+    """None: it changes nothing."""
     match event:
-        case media.SpeechStarted() | media.SpeechResumed() if over_passage:
-            return talk.SpeechOverPassage()
         case media.SpeechStarted():
             return talk.SpeechStarted()
         case media.SpeechPaused(utterance=utterance):

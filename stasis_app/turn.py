@@ -86,10 +86,15 @@ class Turn:
 
     def remember_caller(self, history: History) -> None:
         """Put the caller's words, and what tools gave, into the history once they are both known and released."""
-        if self.released and self.caller_text and not self.remembered:
+        if not self.released or not self.caller_text:
+            return
+        if not self.remembered:
             self.remembered = True
             history.caller_said(self.caller_text)
-        if self.remembered:
-            for use in self.uses:
-                history.tool_used(use)
-            self.uses.clear()
+        for use in self.uses:
+            history.tool_used(use)
+        self.uses.clear()
+
+    def answer_anew(self, question: str) -> None:
+        """The sound had no words, and has cost the caller the answer to `question`, which is remembered already."""
+        self.caller_text, self.remembered = question, True

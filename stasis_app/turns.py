@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 
 from media_bridge.events import Utterance
@@ -41,7 +41,7 @@ class Turns:
     def prepare(self, number: int, utterance: Utterance) -> None:
         """Begin to answer, together with what was released before and never understood."""
         utterances = {**self._unanswered, utterance.number: utterance}
-        turn = Turn(number, Saying.ANSWER, tuple(utterances.values()), self._keyed)
+        turn = Turn(number, Saying.ANSWER, _in_order(utterances), self._keyed)
         self._start(turn, lambda: answer(turn, self._parts, self._clock))
 
     def release(self, number: int, utterance: Utterance) -> None:
@@ -53,7 +53,7 @@ class Turns:
         """Begin to answer what was entered, together with what was said before and never understood."""
         self.keep_digits(digits)
         self._parts.media.start_turn(number)
-        turn = Turn(number, Saying.ANSWER, tuple(self._unanswered.values()), self._keyed)
+        turn = Turn(number, Saying.ANSWER, _in_order(self._unanswered), self._keyed)
         turn.release(self._clock(), self._clock(), self._parts.history)
         self._start(turn, lambda: answer(turn, self._parts, self._clock))
 
@@ -143,3 +143,8 @@ class Turns:
             )
         unspoken = left_out(heard) if heard.turn == turn.number else ()
         self._transcript.write(parts.call_id, turn, text, cut=cut, unspoken=unspoken)
+
+
+def _in_order(utterances: Mapping[int, Utterance]) -> tuple[Utterance, ...]:
+    """As they were said: what was kept may have been said before what a stopped turn gives back."""
+    return tuple(utterances[number] for number in sorted(utterances))

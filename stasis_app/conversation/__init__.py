@@ -52,11 +52,12 @@ from stasis_app.conversation.events import (
     TurnFailed,
 )
 from stasis_app.conversation.machine import TABLE, step
-from stasis_app.conversation.phases import Phase, Saying
+from stasis_app.conversation.phases import SOUNDING, Phase, Saying
 from stasis_app.conversation.state import State
 
 __all__ = [
     "MODEL_HUNG_UP",
+    "SOUNDING",
     "TABLE",
     "AnswerDigits",
     "AwaitInput",

@@ -5,20 +5,18 @@ from dataclasses import replace
 from stasis_app.conversation.commands import (
     AnswerDigits,
     AwaitInput,
-    Cancel,
     Command,
     Discard,
     Judge,
-    Keep,
     KeepDigits,
     PausePlayout,
     Remember,
     WatchPassage,
 )
-from stasis_app.conversation.events import DigitsEntered, Event, SpeechEnded, TurnFailed
+from stasis_app.conversation.events import DigitsEntered, Event, SpeechEnded
 from stasis_app.conversation.phases import Phase, Saying
 from stasis_app.conversation.state import State, Step
-from stasis_app.conversation.transitions import check, fail, next_turn
+from stasis_app.conversation.transitions import check, forgive, next_turn, said_over, take_turn
 
 # --- keys ---
 
@@ -27,9 +25,10 @@ def key(state: State, _: Event) -> Step:
     return replace(state, phase=Phase.KEYING), ()
 
 
-def key_over_the_bot(state: State, _: Event) -> Step:
+def key_over_the_bot(state: State, event: Event) -> Step:
     """A key wants the turn; nobody presses one in passing."""
-    return replace(state, phase=Phase.KEYING), (Cancel(state.turn),)
+    taken, commands = take_turn(state, event)
+    return replace(taken, phase=Phase.KEYING), commands
 
 
 def enter(state: State, event: DigitsEntered) -> Step:
@@ -40,7 +39,10 @@ def enter(state: State, event: DigitsEntered) -> Step:
 
 def enter_late(state: State, event: DigitsEntered) -> Step:
     """The bot has the turn again already."""
-    return _answer_digits(state, event, Cancel(state.turn)) if event.digits else (state, ())
+    if not event.digits:
+        return state, ()
+    taken, commands = take_turn(state, event)
+    return _answer_digits(taken, event, *commands)
 
 
 def enter_over_speech(state: State, event: DigitsEntered) -> Step:
@@ -57,7 +59,8 @@ def enter_over_both(state: State, event: DigitsEntered) -> Step:
     """The caller speaks over the bot and has pressed keys: they want the turn."""
     if not event.digits:
         return state, ()
-    return replace(state, phase=Phase.HEARING), (Cancel(state.turn), KeepDigits(event.digits))
+    taken, commands = take_turn(state, event)
+    return taken, (*commands, KeepDigits(event.digits))
 
 
 def keep_digits(state: State, event: DigitsEntered) -> Step:
@@ -78,36 +81,28 @@ def recite(state: State, _: Event) -> Step:
 
 
 def recite_on(state: State, event: SpeechEnded) -> Step:
-    return replace(state, phase=Phase.RECITING_ON, kept=event.utterance), ()
+    return replace(said_over(state, event.utterance), phase=Phase.RECITING_ON), ()
 
 
 def recite_under_more(state: State, _: Event) -> Step:
-    return replace(state, phase=Phase.RECITING, kept=None), _keep(state)
+    return replace(state, phase=Phase.RECITING), ()
 
 
 def passage_ended_under_speech(state: State, event: Event) -> Step:
     """From here on it is speech over the bot like any other."""
-    return check(replace(state, phase=Phase.SPEAKING), event)
+    checking, commands = check(replace(state, phase=Phase.SPEAKING), event)
+    return checking, (*commands, *_judge(checking))
 
 
 def passage_ended(state: State, _: Event) -> Step:
-    judging = replace(state, phase=Phase.JUDGING_LATE, interrupted=Phase.SPEAKING, kept=None)
-    return judging, (PausePlayout(state.turn), *_judge(state, Phase.SPEAKING))
+    judging = replace(state, phase=Phase.JUDGING_LATE, interrupted=Phase.SPEAKING)
+    return judging, (PausePlayout(state.turn), *_judge(judging))
 
 
 def recited_to_the_end(state: State, _: Event) -> Step:
-    judging = replace(state, phase=Phase.JUDGING_LATE, interrupted=Phase.LISTENING, kept=None)
-    return judging, (Remember(state.turn), *_judge(state, Phase.LISTENING))
+    judging = replace(forgive(state), phase=Phase.JUDGING_LATE, interrupted=Phase.LISTENING)
+    return judging, (Remember(state.turn), *_judge(judging))
 
 
-def fail_reciting(state: State, event: TurnFailed) -> Step:
-    failed, commands = fail(replace(state, kept=None), event)
-    return failed, (*_keep(state), *commands)
-
-
-def _judge(state: State, over: Phase) -> tuple[Command, ...]:
-    return () if state.kept is None else (Judge(state.turn, state.kept, over),)
-
-
-def _keep(state: State) -> tuple[Command, ...]:
-    return () if state.kept is None else (Keep(state.kept),)
+def _judge(state: State) -> tuple[Command, ...]:
+    return tuple(Judge(state.turn, one, state.interrupted) for one in state.unjudged)

@@ -20,6 +20,12 @@ class Phase(Enum):
     ENDED = auto()
 
 
+SOUNDING = frozenset(
+    {Phase.THINKING, Phase.SPEAKING, Phase.TALKING_ON, Phase.RECITING, Phase.RECITING_ON, Phase.CLOSING}
+)
+"""What the bot has queued is played. In all others it is paused, or thrown away."""
+
+
 class Saying(Enum):
     """What a turn of the bot is made of."""
 

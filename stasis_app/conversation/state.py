@@ -14,7 +14,7 @@ class State:
     saying: Saying = Saying.GREETING  # what the live turn is made of
     prepared: int | None = None  # a turn being made ahead, while the caller pauses
     interrupted: Phase = Phase.SPEAKING  # where a false interruption goes back to
-    kept: Utterance | None = None  # what was said over a passage, to be judged when it has been heard
+    unjudged: tuple[Utterance, ...] = ()  # said over the bot: one of each number, the newest piece of it
     prompts: int = 0  # "are you still there?" in a row
     failures: int = 0  # failed answers in a row
     max_prompts: int = 2

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from media_bridge.events import Utterance
 from stasis_app.conversation.commands import (
     MODEL_HUNG_UP,
     AwaitInput,
@@ -52,7 +53,7 @@ _BOT_HAS_THE_TURN = {*INTERRUPTIBLE, Phase.CLOSING}
 
 def say(state: State, saying: Saying, *before: Command) -> Step:
     turn = next_turn(state)
-    said = replace(state, phase=Phase.THINKING, turn=turn, saying=saying, prepared=None)
+    said = replace(state, phase=Phase.THINKING, turn=turn, saying=saying, prepared=None, unjudged=())
     return said, (*before, Say(turn, saying))
 
 
@@ -70,6 +71,22 @@ def _drop(state: State) -> tuple[Command, ...]:
     live = state.phase in _BOT_HAS_THE_TURN
     cancel: tuple[Command, ...] = (Cancel(state.turn),) if live else ()
     return cancel if state.prepared is None else (*cancel, Discard(state.prepared))
+
+
+def keep(state: State) -> tuple[Command, ...]:
+    """Nobody will judge any more what was said over the bot: it belongs to the next answer."""
+    return tuple(Keep(one) for one in state.unjudged)
+
+
+def said_over(state: State, utterance: Utterance) -> State:
+    """A longer piece of an utterance stands for the shorter one."""
+    others = (one for one in state.unjudged if one.number != utterance.number)
+    return replace(state, unjudged=(*others, utterance))
+
+
+def forgive(state: State) -> State:
+    """An answer that the caller has heard ends a row of failures, to its end or not."""
+    return replace(state, failures=0) if state.saying is Saying.ANSWER else state
 
 
 def greet(state: State, _: Event) -> Step:
@@ -103,9 +120,13 @@ def answer(state: State, event: SpeechEnded) -> Step:
     return released, (*commands, Release(turn, event.utterance))
 
 
-def start_speaking(state: State, _: Event) -> Step:
-    prompts = 0 if state.saying is Saying.ANSWER else state.prompts
-    return replace(state, phase=Phase.SPEAKING, prompts=prompts), ()
+def start_speaking(state: State, event: Event) -> Step:
+    started, commands = start(state, event)
+    return replace(started, phase=Phase.SPEAKING), commands
+
+
+def start(state: State, _: Event) -> Step:
+    return replace(state, prompts=0) if state.saying is Saying.ANSWER else state, ()
 
 
 def listen(state: State, _: Event) -> Step:
@@ -113,19 +134,19 @@ def listen(state: State, _: Event) -> Step:
 
 
 def finish_speaking(state: State, _: Event) -> Step:
-    failures = 0 if state.saying is Saying.ANSWER else state.failures
-    listening = replace(state, phase=Phase.LISTENING, failures=failures)
+    listening = replace(forgive(state), phase=Phase.LISTENING)
     return listening, (Remember(state.turn), AwaitInput(state.turn))
 
 
 def fail(state: State, _: Event) -> Step:
-    failed = replace(state, failures=state.failures + 1)
+    failed = replace(state, failures=state.failures + 1, unjudged=())
+    stop = (Cancel(state.turn), *keep(state))
     if state.saying is Saying.ANSWER and failed.failures < state.max_failures:
-        return say(failed, Saying.APOLOGY, Cancel(state.turn))
+        return say(failed, Saying.APOLOGY, *stop)
     if state.saying in (Saying.GREETING, Saying.STILL_THERE):
         # a caller who was not greeted can still be heard and answered
-        return replace(failed, phase=Phase.LISTENING), (Cancel(state.turn), AwaitInput(state.turn))
-    return close(failed, Saying.TROUBLE, Cancel(state.turn))
+        return replace(failed, phase=Phase.LISTENING), (*stop, AwaitInput(state.turn))
+    return close(failed, Saying.TROUBLE, *stop)
 
 
 def fail_ahead(state: State, event: TurnFailed | NothingSaid) -> Step:
@@ -141,11 +162,13 @@ def check(state: State, _: Event) -> Step:
 
 
 def judge(state: State, event: SpeechPaused) -> Step:
-    return replace(state, phase=Phase.JUDGING), (Judge(state.turn, event.utterance, state.interrupted),)
+    judging = replace(said_over(state, event.utterance), phase=Phase.JUDGING)
+    return judging, (Judge(state.turn, event.utterance, state.interrupted),)
 
 
 def judge_at_end(state: State, event: SpeechEnded) -> Step:
-    return replace(state, phase=Phase.JUDGING_LATE), (Judge(state.turn, event.utterance, state.interrupted),)
+    judging = replace(said_over(state, event.utterance), phase=Phase.JUDGING_LATE)
+    return judging, (Judge(state.turn, event.utterance, state.interrupted),)
 
 
 def judge_ongoing(state: State, _: Event) -> Step:
@@ -155,7 +178,7 @@ def judge_ongoing(state: State, _: Event) -> Step:
 def verdict_on_ongoing(state: State, event: OngoingJudged) -> Step:
     """Loud talk in the room may last as long as the bot's answer: words take the turn, not length."""
     if event.meant or state.interrupted is Phase.LISTENING:
-        return yield_turn(state, event)
+        return take_turn(state, event)
     watch = WatchInterruption(state.turn)
     if state.phase is Phase.TALKING_ON:
         return state, (watch,)
@@ -181,21 +204,34 @@ def check_again(state: State, _: Event) -> Step:
     return replace(state, phase=Phase.CHECKING), (WatchInterruption(state.turn),)
 
 
+def watch_again(state: State, _: Event) -> Step:
+    """The speech had paused when a passage under it ended, and goes on."""
+    return state, (WatchInterruption(state.turn),)
+
+
 def end_before_verdict(state: State, _: Event) -> Step:
     return replace(state, phase=Phase.JUDGING_LATE), ()
 
 
 def finish_under_speech(state: State, _: Event) -> Step:
     """The bot was through when the caller began: nothing was interrupted."""
-    return replace(state, phase=Phase.HEARING), (Remember(state.turn),)
+    hearing = replace(forgive(state), phase=Phase.HEARING, unjudged=())
+    return hearing, (Remember(state.turn), *keep(state))
 
 
 def finish_under_judgement(state: State, _: Event) -> Step:
-    return replace(state, interrupted=Phase.LISTENING), (Remember(state.turn),)
+    return replace(forgive(state), interrupted=Phase.LISTENING), (Remember(state.turn),)
 
 
 def yield_turn(state: State, _: Event) -> Step:
-    return replace(state, phase=Phase.HEARING), (Cancel(state.turn),)
+    """The bot has nothing to go on with."""
+    return replace(state, phase=Phase.HEARING, unjudged=()), (Cancel(state.turn), *keep(state))
+
+
+def take_turn(state: State, event: Event) -> Step:
+    """The caller wants the turn, and has it with all they said over the bot."""
+    over = state.phase if state.phase in (Phase.THINKING, Phase.SPEAKING) else state.interrupted
+    return yield_turn(forgive(state) if over is Phase.SPEAKING else state, event)
 
 
 def nothing_to_resume(state: State, _: Event) -> Step:
@@ -211,28 +247,46 @@ def go_back(state: State) -> Step:
 
 
 def verdict(state: State, event: InterruptionJudged) -> Step:
+    """Any piece that was meant takes the turn, with all that was said since; the bot goes on when none was."""
     if not event.meant:
-        return go_back(state)
-    prepared, commands = prepare(replace(state, phase=Phase.HEARING), SpeechPaused(event.utterance))
-    return prepared, (Cancel(state.turn), *commands)
+        return _not_meant(state, event.utterance)
+    if not _is_open(state, event.utterance):
+        return state, ()
+    taken, commands = take_turn(state, event)
+    prepared, more = prepare(taken, SpeechPaused(state.unjudged[-1]))
+    return prepared, (*commands, *more)
 
 
 def verdict_after_end(state: State, event: InterruptionJudged) -> Step:
     if not event.meant:
-        return go_back(state)
-    answered, commands = answer(replace(state, phase=Phase.HEARING), SpeechEnded(event.utterance))
-    return answered, (Cancel(state.turn), *commands)
-
-
-def verdict_while_speaking_on(state: State, event: InterruptionJudged) -> Step:
-    if not event.meant:
+        return _not_meant(state, event.utterance)
+    if not _is_open(state, event.utterance):
         return state, ()
-    return replace(state, phase=Phase.HEARING), (Cancel(state.turn), Keep(event.utterance))
+    taken, commands = take_turn(state, event)
+    answered, more = answer(taken, SpeechEnded(state.unjudged[-1]))
+    return answered, (*commands, *more)
 
 
-def late_verdict(state: State, event: InterruptionJudged) -> Step:
-    """The caller spoke on and has the turn already: their first words belong to what they say now."""
-    return state, (Keep(event.utterance),) if event.meant else ()
+def verdict_under_speech(state: State, event: InterruptionJudged) -> Step:
+    """The caller speaks on: their first words belong to what they say now."""
+    if not event.meant:
+        return _without(state, event.utterance), ()
+    return take_turn(state, event) if _is_open(state, event.utterance) else (state, ())
+
+
+def _not_meant(state: State, utterance: Utterance) -> Step:
+    judged = _without(state, utterance)
+    return (judged, ()) if judged.unjudged else go_back(judged)
+
+
+def _is_open(state: State, utterance: Utterance) -> bool:
+    """Whether this piece, or a longer one of the same utterance, is still to be judged."""
+    return any(one.number == utterance.number for one in state.unjudged)
+
+
+def _without(state: State, utterance: Utterance) -> State:
+    """A shorter piece says nothing against the longer one."""
+    return replace(state, unjudged=tuple(one for one in state.unjudged if one != utterance))
 
 
 def no_input(state: State, _: Event) -> Step:
@@ -247,10 +301,14 @@ def goodbye(state: State, _: Event) -> Step:
 
 def leave(state: State, _: Event) -> Step:
     """The model's last words were heard to their end."""
+    if state.unjudged:
+        return state, ()
     return replace(state, phase=Phase.ENDED), (Remember(state.turn), HangUp(MODEL_HUNG_UP))
 
 
 def put_through(state: State, event: TransferWanted) -> Step:
+    if state.unjudged:
+        return state, ()
     return replace(state, phase=Phase.ENDED), (
         PutThrough(state.turn, event.target),
         Remember(state.turn),

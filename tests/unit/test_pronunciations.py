@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from media_bridge.heard import Heard, HeardSentence
 from stasis_app.passages import Passages
 from stasis_app.pronunciations import Pronunciations
 from stasis_app.settings import Profile
@@ -89,7 +90,8 @@ def test_a_passage_is_known_by_how_it_is_said() -> None:
         prompt="p", must_play=("SQL records this call today.",), pronunciations={"SQL": "sequel"}
     )
     passages = Passages(profile.must_play, None, profile.pronounced)
-    assert passages._holds("sequel records this call today.")
+    said = HeardSentence("sequel records this call today.", 0, 8000)
+    assert passages.left_s(Heard(1, (said,), finished=False)) == 1.0
 
 
 @pytest.mark.parametrize(
