@@ -41,7 +41,9 @@ CANNOT_STAND: Final = tuple(
         r" like|(?:told|tell|asked|promised|informed|assured) (?:me|us|him|her|them)) (?:you|it|there|these"
         r"|those)$",
         # a subject and an adverb: "I usually"
-        rf"(?:^|.* )(?:{_SUBJECT}|{_CONTRACTED}) {_ADVERB}$",
+        rf"(?:^|.* )(?:(?!(?:you|it) ){_SUBJECT}|{_CONTRACTED}) {_ADVERB}$",
+        r"(?:^|\b(?:and|but|so|because|if|that|when|since|while|although|unless|whether|as|think|hope|guess"
+        rf"|yes|no) )(?:you|it) {_ADVERB}$",
         # of which degree: "it is too"
         r"\b(?:is|are|was|were|am|be|been|it's|i'm|that's|they're|he's|she's|we're|you're|seems|looks|feels|sounds)"
         r" (?:quite|too|rather|pretty|fairly|extremely|slightly|very|way|as)$",
