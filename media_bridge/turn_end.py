@@ -200,8 +200,8 @@ def _open_clause(said: str, spoken: str, expected: Expected | None) -> Ending | 
     """ "When I press the button": a clause that needs another one; not where a reason was asked for."""
     if not words.SUBORDINATE.match(spoken) or words.QUESTION.match(spoken):
         return None
-    if words.TIME_ALONE.match(spoken):
-        return Ending.NEUTRAL
+    if time := words.TIME_ALONE.match(spoken):
+        return Ending.NEUTRAL if time.end() == len(spoken) else None
     if expected is not None and words.REASON.match(spoken):
         return Ending.COMPLETE
     inner = re.sub(r"^(?:(?:so|well|and|but|yes|no|ok|okay)\W+)+", "", said.rstrip(" .?!"))
@@ -285,9 +285,10 @@ def _not_dictated_yet(said: str, spoken: str, expected: Expected | None) -> Endi
 
 def _email(said: str, spoken: str, expected: Expected | None) -> Ending | None:
     asked = expected is not None and expected.kind == "email"
-    if not dictation.is_email_begun(said, asked=asked):
+    whole = dictation.is_email_whole(said)
+    if not dictation.is_email_begun(said, asked=asked) and not (asked and whole):
         return None
-    if dictation.is_email_whole(said):
+    if whole:
         return Ending.COMPLETE
     return (
         Ending.TRAILING if re.search(r"\b(?:dot|at|is|underscore|dash|hyphen)\W*$", said) else Ending.LISTING

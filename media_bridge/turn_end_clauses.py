@@ -12,7 +12,6 @@ from media_bridge.turn_end_words import PREPOSITIONS
 
 _POSSESSIVE: Final = r"(?:my|your|our|his|her|their|its)"
 _PERSON: Final = r"(?:me|us|him|her|them|you)"
-_SUBJECT: Final = r"(?:i|you|we|they|he|she|it|(?:my|our|your) \w+)"
 # "I think the blue one" is an answer
 _ALONE: Final = frozenset("one ones same other others opposite latter former".split())
 _ENDS_NO_NOUN: Final = frozenset(
@@ -81,7 +80,8 @@ _ANTECEDENT: Final = re.compile(
     r" (?P<noun>\w+) that$"
     r"|\b(?:one|ones|someone|somebody|anyone|anybody|anything|something|everything|nothing|everyone|people"
     r"|those|person|things?|stuff)"
-    r" that$|\b(?:i'm|i am|we're|we are|i was|we were|he's|she's|they're|it's)(?: (?:a bit|a little|very|so"
+    r" that$|\b(?:i'm|i am|we're|we are|i was|we were|i wasn't|we weren't|i'm not|wasn't|weren't|aren't|isn't"
+    r"|he's|she's|they're|it's)(?: (?:a bit|a little|very|so"
     r"|really|quite|not|just|too))?"
     r" (?:\w+(?:ried|ised|ized|sed|med|ted|ned)|glad|happy|sad|angry|aware|certain|sorry|confident|upset"
     r"|grateful|unhappy|great|good|strange"
@@ -98,11 +98,17 @@ _NOT_ANTECEDENTS: Final = (
     | PREPOSITIONS
 ) - {"called"}  # fmt: skip
 # the first words of a relative clause behind the noun that a sentence begins with
+_PRONOUN: Final = r"(?:i|you|we|they|he|she|it)"
 _RELATIVE_HEAD: Final = re.compile(
-    LEAD
-    + rf"(?:because )?(?:(?:the|my|your|our|that|those|these|his|her|their)(?: (?!{_SUBJECT} |ones? )[\w']+){{1,4}}?"
+    LEAD + rf"(?:because )?(?:(?:the|my|your|our|that|those|these|his|her|their)(?: (?!{_PRONOUN} "
+    rf"|ones? )[\w']+){{1,4}}?"
     r"|an? (?:friend|guy|man|woman|person|colleague|lady|neighbou?r|relative|member|customer)(?: of \w+)?)"
-    rf" (?:(?:that|which|who|where) (?:{_SUBJECT} )?|{_SUBJECT} )(?P<clause>[\w' ]+)$"
+    rf"(?<!\band)(?<!\bor)(?<!\bbut)(?<!\bso)(?<!\bif)(?<!\bwhen)(?<!\bbecause)(?<!\bfor)(?<!\bof)(?<!\bto)(?<!\bas)(?<!\bthan)"
+    rf" (?:(?:that|which|who|where) (?:(?:{_PRONOUN}|(?:my|our|your|the) \w+) )?|{_PRONOUN} )(?P<clause>[\w' ]+)$"
+)
+# "the number you", "the form that you": not even the clause's verb
+_RELATIVE_SUBJECT: Final = re.compile(
+    r"\b(?:the|any|my) (?!(?:rest|two|three|both) )(?!\w+ing )\w+ you$|(?<!is )(?<!was )(?<!not )\bthat (?:you|it)$"
 )
 
 # what is asked for, of which there is only the question word and its noun: "Do you know what time"
@@ -137,6 +143,8 @@ def lacks_verb(spoken: str) -> bool:
     if any(_is_noun(found["noun"]) for pattern in _SUBJECT_ONLY if (found := pattern.search(spoken))):
         return True
     if _SECOND_SUBJECT.match(spoken) and spoken.count(" ") > 2 and not _RETURNED.search(spoken):
+        return True
+    if _RELATIVE_SUBJECT.search(spoken):
         return True
     antecedent = _ANTECEDENT.search(spoken)
     return antecedent is not None and (antecedent["noun"] or "") not in _NOT_ANTECEDENTS

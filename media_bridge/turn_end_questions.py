@@ -105,7 +105,7 @@ _WITH_SUBJECT: Final = re.compile(
     # a noun and its clause: "the woman I spoke to"
     r"|\b(?:the|a|an|any|some|this|that|one|ones|someone|somebody|something|anything|everything|all|only|my"
     r"|first|last)(?: \w+){0,2}"
-    rf"(?: that| who| which)? (?:i|we|you|they|he|she)\b(?: [\w']+){{0,4}} {_PREPOSITION}$"
+    rf"(?: that| who| which)? (?:i|we|you|they|he|she)(?:'\w+)?\b(?: [\w']+){{0,4}} {_PREPOSITION}$"
 )
 # "What is it for?", "Who is this from?", "what that was about", "What's this charge for?"
 _OF_POINTING: Final = re.compile(
@@ -188,10 +188,12 @@ _SUBJECT_AT_END: Final = tuple(
         LEAD + rf"{_BE} (?:my|your|our|his|her|their|the) (?:(?:new|next|last|first|second|other"
         r"|same) )?\w+$(?<! case)(?<! one)",
         LEAD + rf"(?:what|which|whose|how many|how much) (?!{_PRONOUN} |{_POINTING} |{AUXILIARY} |the |my "
-        rf"|your |our |else )[\w']+ (?:\w+ )?(?:{AUXILIARY}"
+        rf"|your |our )[\w']+ (?:\w+ )?(?:{AUXILIARY}"
         rf"|{_BE}|has|have)$",
         r"\b(?:is|are) there (?:any|some|no)(?:thing|one|body|where)(?: else)? (?:i|we|you) (?:can|could"
         r"|should|must|would)$",
+        LEAD
+        + rf"(?:{_BE}|{AUXILIARY}|has|have) (?:any|some|every|no)(?:one|body)(?: else)?$",
         r"\b(?:while|when|until|till|once|unless|where|whenever) (?:you|it|there)$",
     )
 )  # fmt: skip

@@ -67,7 +67,8 @@ SHORT_CLAUSE: Final = re.compile(
     r"|didn't|can't|won't|wouldn't|doesn't|cannot)(?: not)?$"
 )
 THAT_CLAUSE: Final = re.compile(
-    r"\b(?:(?:told|tell|tells|telling|remind|reminded|promised) (?:\w+)|said|say|says|think"
+    r"\b(?:(?:told|tell|tells|telling|remind|reminded|promised) (?!(?:about|of|to|by|like|before)\b)(?:\w+)"
+    r"|said|say|says|think"
     r"|thought|know|knew|mean|means|is|was|sure"
     r"|believe|hope|hoping|understand|so|afraid"
     r"|heard|saw|noticed|read|assume|suppose|guess|except|now|see|chance|idea|fact|possible|likely"
@@ -220,7 +221,8 @@ TIME_ALONE: Final = re.compile(
     r"|breakfast|work|school|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|tomorrow|yesterday|today"
     r"|christmas|easter|weekend|week|month|year|\w+day(?: \w+)?|january|february|march|april|may|june|july|august"
     r"|september|october|november|december)"
-    r"(?: (?:o'clock|am|pm|thirty|fifteen|forty five))?$"
+    r"(?: (?:o'clock|am|pm|thirty|fifteen|forty five))?"
+    r"(?:$| (?:is|was|would|will|works?|suits?|should|could|might|may|sounds|seems)\b)"
 )
 COMMAND: Final = re.compile(
     r"^(?:(?:and|so|ok|okay|yes|no|well|please|just|then|hi|hello|excuse me|sorry) )*(?:tell|give|send"
