@@ -14,11 +14,14 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from media_bridge import turn_end_clauses as clauses
 from media_bridge import turn_end_dictation as dictation
 from media_bridge import turn_end_grammar as grammar
+from media_bridge import turn_end_questions as questions
 from media_bridge import turn_end_words as words
 from media_bridge.turn_end_expected import Expected, Kind
 from media_bridge.turn_end_local import local_ending
+from media_bridge.turn_end_proforms import standing_in
 from media_bridge.turn_end_waits import Ending, EndWaits
 
 
@@ -77,9 +80,9 @@ def _doubt_of_words(text: str, confidence: float | None) -> int:
 def ending(text: str, expected: Expected | None = None, language: str | None = None) -> Ending:
     if language not in (None, "en"):
         return local_ending(text, expected, language)
-    said = " ".join(dictation.spell_out(text).lower().replace("’", "'").split())
-    spoken = " ".join(re.findall(r"[^\W_]+(?:'[^\W_]+)*", said))
     kind = expected.kind if expected else "open"
+    said = " ".join(dictation.spell_out(text, asked=kind == "spelling").lower().replace("’", "'").split())
+    spoken = " ".join(re.findall(r"[^\W_]+(?:'[^\W_]+)*", said))
     if not spoken:
         # nothing to answer, so nothing is lost by waiting: an "um", or a piece of a dictation that was taken for noise
         return Ending.LISTING
@@ -105,9 +108,15 @@ _PHONE_DIGITS: Final = 10  # a number with its area code; 7 without
 _LOCAL_DIGITS: Final = 7
 
 
+def _sounds_open(said: str, spoken: str, _: Expected | None) -> Ending | None:
+    return Ending.TRAILING if words.FILLER.search(spoken) or words.SOUNDS_OPEN.search(said) else None
+
+
+def _standing_in(said: str, spoken: str, expected: Expected | None) -> Ending | None:
+    return standing_in(spoken, expected)
+
+
 def _trailing(said: str, spoken: str, _: Expected | None) -> Ending | None:
-    if words.FILLER.search(spoken) or words.SOUNDS_OPEN.search(said):
-        return Ending.TRAILING
     if words.YES_NO.match(spoken):
         return Ending.PAUSING if words.BARE_YES_NO.match(spoken) else Ending.FINISHED
     if words.SHORT_CLAUSE.match(spoken) and not words.IS_TO_COME.match(spoken):
@@ -119,10 +128,12 @@ def _trailing(said: str, spoken: str, _: Expected | None) -> Ending | None:
         last in words.JOINING | words.DETERMINERS
         or (last in words.HALF_SAID and not words.EMBEDDED_WH.search(spoken))
         or _half_clause(spoken)
+        or clauses.lacks_verb(spoken)
+        or questions.lacks_predicate(spoken)
         or words.HEAD_ALONE.match(said.rstrip(" .?!"))
     ):
         return Ending.NEUTRAL if spoken in {"so", "both"} else Ending.TRAILING
-    if last in words.PREPOSITIONS and not words.WH_START.match(spoken):
+    if last in words.PREPOSITIONS and not questions.ends_on_gap(spoken):
         return None if words.PARTICLE.search(spoken) else Ending.TRAILING
     if last in words.AUXILIARIES:
         return Ending.NEUTRAL if words.EMBEDDED_WH.search(spoken) else Ending.TRAILING
@@ -132,11 +143,18 @@ def _trailing(said: str, spoken: str, _: Expected | None) -> Ending | None:
 def _hanging(said: str, spoken: str, _: Expected | None) -> Ending | None:
     if grammar.cannot_stand(spoken):
         return Ending.TRAILING
-    if grammar.lacks_more(spoken):
+    if grammar.lacks_more(spoken) and not questions.asks_how_it_is(spoken):
         return Ending.HANGING
-    if any(
-        pattern.search(spoken)
-        for pattern in (words.WH_START, words.EMBEDDED_WH, words.RELATIVE, words.RELATIVE_NOUN)
+    if (
+        questions.question_lacks_object(spoken)
+        or clauses.lacks_main_verb(spoken)
+        or clauses.lacks_rest(spoken)
+    ):
+        return Ending.HANGING
+    if (
+        questions.lets_object_go(spoken)
+        or words.RELATIVE.search(spoken)
+        or words.RELATIVE_NOUN.search(spoken)
     ):
         return None
     patterns = (words.BARE_INFINITIVE, words.LACKS_OBJECT, words.LACKS_SECOND)
@@ -149,9 +167,7 @@ def _half_clause(spoken: str) -> bool:
     if words.SUBJECT_ALONE.match(spoken) and not words.INVERTED.search(spoken):
         return True
     if any(pattern.search(spoken) for pattern in (words.SAID, words.NEEDS_OBJECT, words.LIKE)):
-        return not (
-            words.RELATIVE.search(spoken) or words.EMBEDDED_WH.search(spoken) or words.WH_START.match(spoken)
-        )
+        return not (words.RELATIVE.search(spoken) or questions.lets_object_go(spoken))
     if words.THAT_CLAUSE.search(spoken):
         return not words.WH_START.match(spoken)
     patterns = (
@@ -180,12 +196,14 @@ def _open_route(spoken: str) -> bool:
     )
 
 
-def _open_clause(said: str, spoken: str, _: Expected | None) -> Ending | None:
-    """ "When I press the button": a clause that needs another one."""
+def _open_clause(said: str, spoken: str, expected: Expected | None) -> Ending | None:
+    """ "When I press the button": a clause that needs another one; not where a reason was asked for."""
     if not words.SUBORDINATE.match(spoken) or words.QUESTION.match(spoken):
         return None
-    if words.TIME_ALONE.match(spoken):
-        return Ending.NEUTRAL
+    if time := words.TIME_ALONE.match(spoken):
+        return Ending.NEUTRAL if time.end() == len(spoken) else None
+    if expected is not None and words.REASON.match(spoken):
+        return Ending.COMPLETE
     inner = re.sub(r"^(?:(?:so|well|and|but|yes|no|ok|okay)\W+)+", "", said.rstrip(" .?!"))
     clauses = len(
         re.findall(
@@ -266,12 +284,11 @@ def _not_dictated_yet(said: str, spoken: str, expected: Expected | None) -> Endi
 
 
 def _email(said: str, spoken: str, expected: Expected | None) -> Ending | None:
-    if expected is None or expected.kind != "email":
-        if not dictation.is_email_begun(said):
-            return None
-    elif _NOT_AN_ANSWER.search(spoken):
+    asked = expected is not None and expected.kind == "email"
+    whole = dictation.is_email_whole(said)
+    if not dictation.is_email_begun(said, asked=asked) and not (asked and whole):
         return None
-    if dictation.is_email_whole(said):
+    if whole:
         return Ending.COMPLETE
     return (
         Ending.TRAILING if re.search(r"\b(?:dot|at|is|underscore|dash|hyphen)\W*$", said) else Ending.LISTING
@@ -286,22 +303,31 @@ def _born(said: str, spoken: str, _: Expected | None) -> Ending | None:
     return Ending.LISTING if "born" in spoken.split() and dictation.date_said(spoken) == "part" else None
 
 
-_NOT_AN_ANSWER: Final = re.compile(r"^(?:no|yes|sorry|pardon|what|why|i don't|i do not|can|could)\b")
 _OPEN: Final[tuple[_Rule, ...]] = (
     _letters,
     _email,
     _digits_unasked,
+    _sounds_open,
+    _standing_in,
     _trailing,
     _hanging,
     _born,
     _open_clause,
     _whole,
 )
+_NOT_DICTATED: Final[tuple[_Rule, ...]] = (
+    _sounds_open,
+    _standing_in,
+    _trailing,
+    _hanging,
+    _open_clause,
+    _not_dictated_yet,
+)
 _RULES: Final[dict[Kind, tuple[_Rule, ...]]] = {
     "open": _OPEN,
     "yes_no": (_yes_or_no, *_OPEN),
-    "digits": (_digits, _trailing, _hanging, _open_clause, _not_dictated_yet),
-    "spelling": (_letters, _trailing, _open_clause, _not_dictated_yet),
-    "email": (_email, *_OPEN),
-    "date": (_trailing, _date, *_OPEN),
+    "digits": (_digits, *_NOT_DICTATED),
+    "spelling": (_letters, *_NOT_DICTATED),
+    "email": (_email, *_NOT_DICTATED),
+    "date": (_sounds_open, _standing_in, _trailing, _date, *_OPEN),
 }

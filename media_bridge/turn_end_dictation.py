@@ -23,10 +23,22 @@ _QUANTITY: Final = re.compile(
     r"\b(?:hundred|thousand|million|percent|dollars?|euros?|pounds?|o'clock|[ap]\.?m\.?)\b|[$€£%]"
     r"|\d:\d\d|\d\.\d"
 )
-_CUE: Final = re.compile(
-    r"\b(?:number|code|pin|account|phone|digits?|reference|card|zip|extension|password|reach me (?:at"
-    r"|on)|call me (?:at|on|back (?:at|on)))\b(?!.*\?)"
+_NAMED: Final = (
+    r"(?:phone|telephone|mobile|cell|account|order|reference|card|customer|tracking|booking|serial|policy"
+    r"|membership|member"
+    r"|case|ticket|flight|contract|house|invoice|registration|confirmation|meter|patient|security|insurance|passport)"
 )
+_DIGIT: Final = rf"(?:\d|(?:{'|'.join([*_ONES, *_TEENS, *_TENS, *_REPEATS])})\b)"
+# a number is announced, and what follows is it: "my phone number is two", not "I lost my phone at two"
+_CUE: Final = re.compile(
+    rf"(?:\b(?:my|the|your|our|that|this|is|it's|{_NAMED}) number|^number|\b(?:code|pin|digits?|extension"
+    r"|password|reference|zip)"
+    rf"|\b(?:my|the|our) {_NAMED})"
+    rf"(?:\W+(?:is|was|number|the|of|would be|(?:starts?|begins?|ends?) (?:with|in))|'s){{0,3}}\W+(?={_DIGIT})(?!.*\?)"
+    r"|\b(?:reach me|call me(?: back)?) on\b(?!.*\?)"
+)
+_CUE_OR_TIME: Final = re.compile(r"\b(?:reach me|call me(?: back)?) at\b(?!.*\?)")
+_MORE_THAN_A_TIME: Final = 3
 _MONTHS: Final = "january|february|march|april|may|june|july|august|september|october|november|december"
 _ORDINAL: Final = (
     r"(?:\d{1,2}(?:st|nd|rd|th)?|(?:(?:twenty|thirty)[ -])?(?:first|second|third|fourth|fifth|sixth"
@@ -44,22 +56,60 @@ _LETTER_RUN: Final = re.compile(r"(?:(?<=\W)|^)((?:(?:double )?[a-z][\s,.-]+)*(?
 _TOP_LEVEL: Final = r"(?:com|org|net|edu|gov|io|info|biz|co|uk|us|ca|de|fr|it|es|eu|nl|ch|at|au|in)"
 
 
+# with letters on both sides of the full stop: "at 5.30" is a time
+_ADDRESS: Final = re.compile(
+    r"@|\bat [\w ]+ dot\b|\bat \w*[a-z]\w*\.\w*[a-z]|\b\w+ dot\b.* at\b|\b\w+ dot\W*$"
+    rf"|\b\w+ dot\W+(?!{_TOP_LEVEL}\b)\w+\W*$"
+)
+# what is said of an address, and is none: "is not working", "is still the same"
+_SAID_OF_IT: Final = (
+    r"(?!\W+(?:not|n't|wrong|right|correct|incorrect|the|a|an|in|on|from|with|under|for|still|down|up|out|old"
+    r"|new|too|my|your"
+    r"|his|her|our|no|never|always|already|just|fine|okay|ok|full|blocked|gone|also|very|really|being|different|better"
+    r"|working|on file|changed|invalid|missing|spelled|misspelled|there|here|good|best|all|what|where|how|so|that|this"
+    r"|\w+(?:ing|ed|'t))\b)"
+)
+_EMAIL_IS: Final = re.compile(rf"\be-?mail(?: address)?(?: is|'s)\b{_SAID_OF_IT}")
+_ADDRESS_IS: Final = re.compile(
+    rf"\be-?mail(?: address)?(?: is|'s)\b{_SAID_OF_IT}|^(?:(?:yes|yeah|sure|okay|ok|well|um|so|it"
+    r"|that)\W+)*(?:it is|it's"
+    rf"|that's|that is|that would be|this is)\b{_SAID_OF_IT}"
+)
+
 # what Whisper makes of a digit that stands alone
 _MISHEARD: Final = frozenset("to too for fore ate won bye do sex tree hi oh high".split())
 _JOINED: Final = re.compile(r"\b\d-\d\b")
 _PREFIX: Final = re.compile(r"^\D*(?:0|1[ -]?8\d\d|\+|one eight|zero|oh)")
-# capital letters that are a word and no spelling
+# capital letters that are a word even where one spells
 _ACRONYM: Final = (
     r"(?:AC|AM|ATM|CD|CEO|DC|DVD|EU|FAQ|GPS|HR|ID|IT|NO|OK|PC|PDF|PIN|PM|PO|SIM|SMS|TV|UK|USA?|USB|VAT"
     r"|VIP|YES)"
 )
 _CAPITALS: Final = re.compile(rf"\b(?!{_ACRONYM}\b)[A-Z]{{2,5}}\b")
+# letters are announced, or some have been said; English, German, French, Spanish
+_SPELLING: Final = re.compile(
+    r"(?i:\b(?:spel[lt]\w*|name is|name's|code is|reference is|plate is|registration is|letters?|buchstab\w+"
+    r"|name ist|hei(?:ß|ss)e|kennzeichen ist"
+    r"|épel\w+|nom est|m'appelle|lettres?|deletre\w+|nombre es|apellido es|me llamo|letras?)\b[^.?!]*$)"
+    r"|(?:(?<=\W)|^)(?![AI]\s)[A-Z](?:[\s,.-]+[A-Z])*[\s,.-]+$"
+)
 
 
-def spell_out(text: str) -> str:
-    """`text` with letters that Whisper wrote as one word of capitals apart: "Clark, CL" is "Clark, C-L"."""
-    shouted = text.isupper() and " " in text.strip()
-    return text if shouted else _CAPITALS.sub(lambda word: "-".join(word[0]), text)
+def spell_out(text: str, asked: bool = False) -> str:
+    """`text` with letters that Whisper wrote as one word of capitals apart: "Clark, CL" is "Clark, C-L".
+
+    Where letters are spelled: they were asked for or announced, follow others, or begin a word that was said. Any other
+    capitals ("a BMW", "ASAP") stay.
+    """
+    if text.isupper() and re.search("[A-Z]{2,} [A-Z]{2,}", text):
+        return text
+    spelled, at = "", 0
+    for word in _CAPITALS.finditer(text):
+        before = spelled + text[at : word.start()]
+        begins = re.search(rf"(?i)\b{word[0]}\w+\W", before)
+        letters = asked or begins or _SPELLING.search(before)
+        spelled, at = before + ("-".join(word[0]) if letters else word[0]), word.end()
+    return spelled + text[at:]
 
 
 def digits_said(said: str) -> int:
@@ -124,6 +174,7 @@ def digits_dictated(said: str) -> int:
         or alone
         or (count > 1 and not rest and _JOINED.search(said))
         or (count and _CUE.search(said))
+        or (count >= _MORE_THAN_A_TIME and _CUE_OR_TIME.search(said))
         else 0
     )
 
@@ -140,7 +191,7 @@ def letters_spelled(said: str) -> str:
 
 def is_letter_named(said: str) -> bool:
     """ "B as in boy": the next letter is to come."""
-    return bool(re.search(r"\b[a-z],? (?:as in|like in|for) [a-z]+\W*$", said))
+    return bool(re.search(r"(?<![\w'’])[a-z],? (?:as in|like in|for) [a-z]+\W*$", said))
 
 
 def is_said_before(letters: str, said: str) -> bool:
@@ -148,14 +199,9 @@ def is_said_before(letters: str, said: str) -> bool:
     return len(letters) > 2 and letters in re.findall(r"[a-z]{3,}", said)
 
 
-def is_email_begun(said: str) -> bool:
-    return bool(
-        re.search(
-            rf"@|\bat [\w ]+ dot\b|\bat \w+\.\w|\be-?mail(?: address)? is\b|\b\w+ dot\b.* at\b|\b\w+ dot\W*$"
-            rf"|\b\w+ dot\W+(?!{_TOP_LEVEL}\b)\w+\W*$",
-            said,
-        )
-    )
+def is_email_begun(said: str, asked: bool = False) -> bool:
+    """`asked`: an address was, so that what "it is" may be one."""
+    return bool(_ADDRESS.search(said) or (_ADDRESS_IS if asked else _EMAIL_IS).search(said))
 
 
 def is_email_whole(said: str) -> bool:

@@ -41,7 +41,9 @@ CANNOT_STAND: Final = tuple(
         r" like|(?:told|tell|asked|promised|informed|assured) (?:me|us|him|her|them)) (?:you|it|there|these"
         r"|those)$",
         # a subject and an adverb: "I usually"
-        rf"(?:^|.* )(?:{_SUBJECT}|{_CONTRACTED}) {_ADVERB}$",
+        rf"(?:^|.* )(?:(?!(?:you|it) ){_SUBJECT}|{_CONTRACTED}) {_ADVERB}$",
+        r"(?:^|\b(?:and|but|so|because|if|that|when|since|while|although|unless|whether|as|think|hope|guess"
+        rf"|yes|no) )(?:you|it) {_ADVERB}$",
         # of which degree: "it is too"
         r"\b(?:is|are|was|were|am|be|been|it's|i'm|that's|they're|he's|she's|we're|you're|seems|looks|feels|sounds)"
         r" (?:quite|too|rather|pretty|fairly|extremely|slightly|very|way|as)$",
@@ -91,12 +93,16 @@ LACKS_MORE: Final = tuple(
         r"\b(?:supposed|allergic|able|unable|willing|likely)$",
         # not: "that is not what I meant"
         rf"^(?!.*\bwhat {_SUBJECT} (?:really |actually )?meant$).*\bmeant$",
-        rf"\b(?:the|this|that|his|her|these|those|some|no) {_ADJECTIVE}$",
+        rf"\b(?:the|this|that|his|her|these|those|some|no) {_ADJECTIVE}$"
+        # of a degree: "I cannot wait that long"
+        r"(?<!that long)(?<!that bad)(?<!that big)(?<!that late)(?<!that early)(?<!that high)(?<!that"
+        r" low)(?<!that good)"
+        r"(?<!that old)(?<!that quick)",
         r"\bthe (?:next|other|first|second|third|last|main|only|latest|earliest|best|nearest|cheapest)$",
         rf"\b(?:bought|ordered|booked|had|got|have|need|want|we are|there are|we're) {_NUMBER}$",
         # a question of which there is its subject
         _LEAD
-        + r"(?:(?:what|where|when|why|how|who|which)(?: [\w']+)? )?(?:can|could|may|might|will|would|should"
+        + r"(?:(?:what|where|when|why|how|who|which)(?: [\w']+){0,3}? )?(?:can|could|may|might|will|would|should"
         r"|shall|do|does|did|have"
         r"|has) (?:i|you|we|they|he|she|it|anyone|anybody|someone|somebody)(?: (?:ever|possibly|please|also|just"
         r"|maybe|even|all"
@@ -120,7 +126,8 @@ LACKS_MORE: Final = tuple(
         r"|meets?) it$",
         r"\b(?:happen(?:s|ed)?|stop(?:s|ped)?|start(?:s|ed)?|fell|came|began|occurs|worked|works|only|especially)"
         r" one$",
-        r"\b(?!(?:the|this|that|at|year|to|my|other|far|dead|no|your|back|front|month|week|day|will|would|an|in"
+        r"^(?!.*\b(?:do|does|did|will|would|can|could|should|to|n't)\b.* end$).*\b(?!(?:the|this|that|at|year"
+        r"|to|my|other|far|dead|no|your|back|front|month|week|day|will|would|an|in"
         r"|it|they|calls?)\b)"
         r"\w+ end$",
     )
@@ -136,7 +143,8 @@ LACKS_OBJECT: Final = tuple(
         r"|arrange"
         r"|arranging|enjoy|receive|received|bring|bringing|owe|owes|let|lets|lack|spend|buy|buying|bought|afford"
         r"|mention"
-        r"|mentioned|said|saying|says|told|got|getting|gets|putting|wearing|using|showing|shows|showed)$",
+        r"|mentioned|said|saying|says|told|got|getting|gets|putting|wearing|using|showing|shows|showed)$"
+        r"(?<!my own)(?<!our own)(?<!her own)(?<!his own)(?<!their own)(?<!your own)(?<!its own)",
         # and a second one
         rf"\b(?:let|lets|cost|costs|took|takes|charge|charged|charging|owe|owes|offer|offered|make|makes|made"
         rf"|allow|allowed"

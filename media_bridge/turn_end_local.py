@@ -146,7 +146,8 @@ LOCAL_WORDS: Final = {
             r"\b(?:merci|s'il vous plaît|c'est tout|au revoir|je ne sais pas|bonne journée)$"
         ),
         numbers={
-            **_figures("zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize"),
+            **_figures("zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze"
+            " quinze seize"),
             **_figures("vingt trente quarante cinquante soixante", 20, 10),
         },
         spoken={"point": "dot", "arobase": "at", "arrobase": "at", "numéro": "number", "tiret": "dash"},
@@ -212,12 +213,12 @@ _FEW_WORDS: Final = 3
 
 def local_ending(text: str, expected: Expected | None, language: str) -> Ending:
     """`turn_end.ending` for another language than English; `language` is a code of two letters."""
-    said = " ".join(dictation.spell_out(text).lower().replace("’", "'").split())
+    kind = expected.kind if expected else "open"
+    said = " ".join(dictation.spell_out(text, asked=kind == "spelling").lower().replace("’", "'").split())
     spoken = " ".join(_WORD.findall(said))
     if not spoken:
         return Ending.LISTING
     known = LOCAL_WORDS.get(language)
-    kind = expected.kind if expected else "open"
     if known and kind == "yes_no" and known.agreeing.match(spoken) and not _OPEN_SOUND.search(said):
         return Ending.AGREED if spoken in known.bare else Ending.ANSWERED
     found = _dictated(_in_english(said, known), expected, known.phone_digits if known else _PHONE_DIGITS)

@@ -8,7 +8,8 @@ import re
 from typing import Final
 
 FILLER: Final = re.compile(
-    r"\b(?:u+m+|u+h+|eh+|e+r+m*|h+m+|ah+m+|you know|i mean|let me (?:see|think|check|look|find)|let's see"
+    r"\b(?:u+m+|u+h+|eh+|e+r+m*|h+m+|ah+m+|(?<!do )you know|(?<!what )i mean|let me (?:see|think|check|look"
+    r"|find)|let's see"
     r"|how do i say"
     r"|what was it|and then|so then|basically|in that case)$|^(?:(?:so|oh|yes|no|ok|okay) )*well$"
 )
@@ -45,9 +46,12 @@ INVERTED: Final = re.compile(
     r"|so) (?:i|we|he|she|they)$"
 )
 PARTICLE: Final = re.compile(
-    r"\b(?:log|logg|sign|check|com|came|turn|hold|go|gone|went|plug|mov|drop|fill|switch|get|got|let"
-    r"|put|carry|keep|kept|tak|hand|bring|pay)"
-    r"(?:ed|ing|ged|e|es|s)?(?: (?:it|them|that|this|me|him|her|us))? (?:in|on|by)$"
+    r"\b(?:log|logg|sign|check|com|came|turn|hold|go|gone|went|mov|drop|get|got|carry|keep|kept)(?:ed|ing|ged"
+    r"|e|es|s)? (?:in|on)$"
+    r"|\b(?:com|came|go|gone|went|drop|dropp|stop|stopp)(?:e|es|ing|ed|s)? by$"
+    r"|\b(?:turn|plug|mov|drop|fill|switch|get|got|let|put|keep|kept|tak|took|hand|bring|brought|pay|paid"
+    r"|call|left|leav|sign|log|book)"
+    r"(?:ed|ing|ged|e|es|s)? (?:it|them|that|this|me|him|her|us) (?:in|on)$"
 )
 WH_START: Final = re.compile(
     r"^(?:(?:and|so|but|ok|okay|sorry|hi|hello|well|excuse me|yes|no|please) )*(?:what|where|who|which"
@@ -63,7 +67,8 @@ SHORT_CLAUSE: Final = re.compile(
     r"|didn't|can't|won't|wouldn't|doesn't|cannot)(?: not)?$"
 )
 THAT_CLAUSE: Final = re.compile(
-    r"\b(?:(?:told|tell|tells|telling|remind|reminded|promised) (?:\w+)|said|say|says|think"
+    r"\b(?:(?:told|tell|tells|telling|remind|reminded|promised) (?!(?:about|of|to|by|like|before)\b)(?:\w+)"
+    r"|said|say|says|think"
     r"|thought|know|knew|mean|means|is|was|sure"
     r"|believe|hope|hoping|understand|so|afraid"
     r"|heard|saw|noticed|read|assume|suppose|guess|except|now|see|chance|idea|fact|possible|likely"
@@ -82,15 +87,19 @@ _WISH: Final = (
 # "a fee I have to pay"
 RELATIVE_NOUN: Final = re.compile(
     r"\b(?!(?:and|but|so|because|if|that|think|yes|no|well|now|then|when|today|tomorrow|ok|okay|sorry)\b)\w+"
-    r" (?:i|we|you|they) (?:have|need|want|had|wanted|would like|am supposed|are supposed) to \w+$"
+    r" (?:i|we|you|they) (?:(?:have|need|want|had|wanted|would like|am supposed|are supposed) to|can|could"
+    r"|should|may|must) \w+$"
 )
 BARE_INFINITIVE: Final = re.compile(
     rf"\b{_WISH} to (?!(?:go|leave|complain|sleep|wait|stop|talk|come|know|move|help|work|travel|cancel|apply|register"
-    r"|upgrade|unsubscribe|rest|eat|drive|walk|fly|me|you|him|her|it|us|them|that|this|\w+(?:ing|day|ly|ville|ton))$)[a-z]+$"
+    r"|upgrade|unsubscribe|reschedule|join|continue|proceed|quit|subscribe|pay|start|participate|donate|enrol"
+    r"|enroll|resign|vote|complete|retire|reply|respond|settle|relax|rest|eat|drive|walk|fly|me|you|him|her"
+    r"|it|us|them|that|this|\w+(?:ing|day|ly|ville|ton))$)[a-z]+$"
 )
 LACKS_OBJECT: Final = re.compile(
     r"\b(?:would|will|can|could|should|must|might|may|to|not|cannot|\w+n't|\w+'ll|\w+'d|i|we|you|they|please)"
-    r" (?:take|bring|get|make|need|want|give|send|find|buy|use|show|put|have|include|require|contain|contact|reach|keep"
+    r" (?:take|bring|get|make|need|want|give|send|find|buy|use|show|put|have|include|require|contain|contact"
+    r"|reach|keep"
     r"|bought|found|gave|sent|made|took|brought|told|put|received|ordered|lost|expect|expected)$"
 )
 # what Whisper writes for an article, or a word of which only the beginning was said: "from the" is "from that"
@@ -133,7 +142,8 @@ KNOW_WHAT: Final = re.compile(
 )
 LIKE: Final = re.compile(r"\b(?:something|anything|looks?|feels?|sounds?|seems?|just|more|is|was|were) like$")
 BEFORE: Final = re.compile(
-    r"^(?!.*\b(?:have|has|had|\w+'ve|never|ever|days?|weeks?|months?|nights?|times?|years?|shortly|soon|long)\b)"
+    r"^(?!.*\b(?:(?:have|has|had)(?! to\b)|\w+'ve|never|ever|days?|weeks?|months?|nights?|times?|years?"
+    r"|shortly|soon|long)\b)"
     r".* (?:before|after)$"
 )
 HEAD_ALONE: Final = re.compile(
@@ -152,6 +162,9 @@ ROUTE: Final = re.compile(
 SUBORDINATE: Final = re.compile(
     r"^(?:(?:so|well|and|but|yes|no|ok|okay|because) )*(?:if|when|because|since|while|after|before"
     r"|although|though|unless|once|whenever|as soon as|in case|every time|whether|as)\b"
+)
+REASON: Final = re.compile(
+    r"^(?:(?:so|well|just|oh|probably|mostly|mainly) )*(?:because|since|'cause|cause) (?:[\w']+ ){1,}[\w']+$"
 )
 QUESTION_START: Final = (
     r"(?:what|where|who|which|whom|how|why|when (?:is|are|do|does|did|can|will|would|should|was)|is"
@@ -208,7 +221,8 @@ TIME_ALONE: Final = re.compile(
     r"|breakfast|work|school|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|tomorrow|yesterday|today"
     r"|christmas|easter|weekend|week|month|year|\w+day(?: \w+)?|january|february|march|april|may|june|july|august"
     r"|september|october|november|december)"
-    r"(?: (?:o'clock|am|pm|thirty|fifteen|forty five))?$"
+    r"(?: (?:o'clock|am|pm|thirty|fifteen|forty five))?"
+    r"(?:$| (?:is|was|would|will|works?|suits?|should|could|might|may|sounds|seems)\b)"
 )
 COMMAND: Final = re.compile(
     r"^(?:(?:and|so|ok|okay|yes|no|well|please|just|then|hi|hello|excuse me|sorry) )*(?:tell|give|send"

@@ -41,7 +41,8 @@ COMPLETE = [
     "She lives in Boston.", "He called me yesterday evening.",
 ]  # fmt: skip
 TRAILING = [
-    "Is there any chance that.", "Please tell him that.", "I would rather.", "I need it before.", "Well, I thought.",
+    "Is there any chance that.", "Please tell him that.", "I would rather.", "I need it before.",
+    "Well, I thought.",
     "It should be under the name.", "I'm looking for something like.", "I've been trying to reach.",
     "I've got two questions about the.", "What happens if.", "It depends on.", "Does it come with.",
     "I'd like to.", "I need a.", "And.", "My name is.", "It's about.", "I wanted to ask if.", "Um.",
@@ -52,7 +53,7 @@ TRAILING = [
     "The reason is that.", "I think.",
     "If it rains tomorrow.", "When I turn the pedal.", "Because my car broke down.", "There are.",
     "I was going to.",
-    "Yes, and.", "No, but.", "Do you have any.", "It costs almost.", "We need at least.", "I'm.",
+    "Yes, and.", "No, but.", "It costs almost.", "We need at least.", "I'm.",
     "Let me check.",
     "I spoke to someone called.", "The problem is.", "I want to fly from London.", "My brother and I.",
     "I have been waiting for.",
@@ -117,7 +118,7 @@ DICTATED = [
 ]
 HANGING = [
     "I would like to return.", "We want to order.", "The technician said it would take.",
-    "Do you have?", "Could you send me?", "Please give us.",
+    "Do you have?", "Do you have any?", "Could you send me?", "Please give us.",
     "You can bring.", "They asked me to sign.", "I forgot to ask if you could bring.",
 ]  # fmt: skip
 NEUTRAL = [

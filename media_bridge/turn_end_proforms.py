@@ -1,0 +1,161 @@
+"""What is whole though its last word is one that hardly ever is: words that stand for what was said before.
+
+"I hope so", "I'd love to", "Please do", "The light is on", "See you then", "I want both": the rest is in the sentence
+before, so nothing follows. Lower-case words joined by single blanks, without punctuation. Pure.
+"""
+
+import re
+from typing import Final
+
+from media_bridge.turn_end_expected import Expected
+from media_bridge.turn_end_questions import LEAD, is_question_word_alone
+from media_bridge.turn_end_waits import Ending
+from media_bridge.turn_end_words import QUESTION
+
+_SUBJECT: Final = r"(?:i|you|we|they|he|she|it|that|this|there)"
+_PEOPLE: Final = (
+    r"(?:i|you|we|they|he|she|somebody|someone|nobody|anybody|anyone|everybody|(?:the|my|your|our|a) \w+)"
+)
+_STAFF: Final = (
+    r"(?:he|she|they|anyone|anybody|someone|somebody|you|the (?:doctor|manager|boss|owner|dentist|nurse|vet"
+    r"|teacher|mechanic|head)"
+    r"|(?:mr|mrs|ms|miss|doctor|dr) \w+)"
+)
+_PERSON: Final = r"(?:me|us|him|her|them|you)"
+_ADVERB: Final = (
+    r"(?:already|usually|always|never|often|sometimes|normally|certainly|definitely|really"
+    r"|probably|just|also|still)"
+)
+_ASKING: Final = r"(?:ask|know|say|check|find out|mention|hear|confirm)"
+
+# nothing follows
+_WHOLE: Final = (
+    # so: "I hope so"
+    r"\b(?:hope|hoping|believe|suppose|guess|expect|afraid|say|said|says|think|thought|is that|was that|how"
+    r"|why|or|imagine"
+    rf"|assume|told {_PERSON}) so$",
+    # not: "I guess not", "why not"
+    r"\b(?:hope|guess|suppose|afraid|think|believe|probably|maybe|perhaps|why|or|certainly|of course|definitely|better"
+    r"|rather|preferably) not$",
+    # what was asked: "That's all I wanted to know", "What do you want to know?"
+    LEAD + r"(?:that's|that is|that was|this is|is that|it's|was that|it was) (?:all|everything|what"
+    r"|the (?:only )?thing) (?:that )?"
+    rf"{_SUBJECT}(?:'d| would| just| really)* (?:want|wanted|need|needed|like|had|have|wish)(?: \w+)? to {_ASKING}$",
+    LEAD + r"(?:what|which|who)(?: else)? (?:do|did|would|can|could|should) (?:you|i|we"
+    r"|they)(?: \w+)? (?:want|need|like|have|wish)"
+    rf" to {_ASKING}$",
+    r"\bthat (?:i|we)(?:'m| am| can| could)? (?:know|aware|think|heard|remember|say|see|tell)(?: of)?$",
+    r"\b(?:know|see|is|was|get|that's|understand) what (?:i|he|she|they|we) (?:mean|meant)$",
+    r"\b(?:\w+n't|cannot|not|never|nor|no)\b(?: [\w']+)* either$",
+    LEAD + rf"(?:is|are|was|were|isn't|aren't) {_STAFF} in$|\b(?:if|whether|when|unless) {_STAFF} (?:is|are"
+    r"|was|were|isn't) in$",
+    LEAD + r"(?:has|have|had|did) (?:anyone|anybody|someone|somebody|he|she|they|i|you|we) (?:ever "
+    r"|already )?called?$",
+    r"\b(?:broken|late|closed|wrong|right|fine|again|before|now|already|yesterday|today|it|that|there|out"
+    r"|down|up) (?:like|as)"
+    rf" {_SUBJECT} (?:said|told {_PERSON})$",
+)  # fmt: skip
+# more may follow, and does not have to
+_ENOUGH: Final = (
+    r"^(?:if|even|quite|not) so$",
+    # do: "Please do", "I already did"
+    rf"\b(?:{_SUBJECT} {_ADVERB}|please|that'?ll|that will|that would|this will|that should) (?:do|does|did)$",
+    LEAD + r"(?:please )?(?:just )?do (?:it|that)$",
+    # that: "I didn't know that", "I never said that"
+    r"\b(?:never|already|hadn't|haven't|hasn't|wasn't|couldn't|didn't|can't|won't|cannot)(?: \w+)? (?:know"
+    r"|known|say|said|hear"
+    r"|heard|notice|noticed|see|seen|saw|read|realize|realise|mean|meant|mention|remember|understand|promise|think of"
+    rf"|(?:told|tell|telling) {_PERSON}) that$",
+    # told: "I told him", "Nobody told me"
+    r"(?:^|\b)(?:i|we|nobody|no one|anybody|anyone|never|already|just|\w+n't|who|you|as \w+"
+    r"|like \w+) (?:have |has |had |ever"
+    rf" |already )?(?:told|tell) {_PERSON}$",
+    r"^(?:as|like) (?:i|we|you|he|she|they) said$",
+    # an adverb that is a preposition elsewhere: "The light is on", "I called before"
+    r"\b(?:lights?|heating|power|alarm|engine|tv|television|water|gas|oven|fan|heater|radio|pump|boiler"
+    r"|wi-?fi|conditioning)"
+    r" (?:is|was|are|were|isn't|wasn't|aren't|stays?|goes|went|comes|came|keeps?) (?:still |always |already "
+    r"|not |back )?on$",
+    r"\b(?:still|always|already|not) on$|\b(?:be|is|are|was|it's|they're|come|came|comes|go|goes|went) back on$",
+    r"^(?!.*\b(?:know|wonder|wondering|ask|see|check|tell|great|nice|good|appreciate|grateful|helpful|sure"
+    r"|say)\b).+ if you (?:can|could|like"
+    r"|want|don't mind|would|wouldn't mind|wish|have (?:one|any|time))$",
+    r"^(?!.*\b(?:(?:have|has|had)(?! to\b)|\w+'ve|never|ever)\b).*\b(?:called|asked|tried|came|worked"
+    r"|happened|spoke|met|ordered|like|as|than|there|here|did|was|were"
+    r"|day|week|month|year|night|one|time|morning|evening) before$",
+    LEAD + rf"(?:yes |no )?{_PEOPLE} (?:{_ADVERB} |have |has |had )?called$",
+    # a number of what was said before: "I want both"
+    r"\b(?:want|wants|need|take|have|like|got|lost|buy|order|do|keep|try|see|know) both$",
+    r"\b(?:dollars|euros|pounds|cents|bucks|quid|percent|one|two|three|four|five|six|seven|eight|nine|ten"
+    r"|twenty|\d+)(?: \w+)? each$",
+    LEAD + r"(?:either|both)$",
+    LEAD + r"(?:a|the|an) (?:extra )?(?:large|small|medium|double|single)$",
+    # said as they are
+    LEAD + r"(?:if (?:that's|it's|that is|it is) (?:okay|ok|all right|alright|fine|possible"
+    r"|convenient)(?: (?:with|by|for) you)?"
+    r"|if you (?:don't mind|can|could|like|want|have time|must|would|wouldn't mind|please|prefer|do)"
+    r"|if (?:not|necessary|needed)"
+    r"|(?:whenever|when|wherever|however|whatever|whichever) (?:you (?:can|like|want|prefer|have time)"
+    r"|(?:it )?suits(?: you)?"
+    r"|(?:you're|you are|it's|it is|that's|is) (?:ready|free|convenient|best|possible|easiest|easier)(?: for you)?))$",
+)  # fmt: skip
+# could stand, and hardly ever do
+_DOUBTFUL: Final = re.compile(
+    r"\b(?:i|we) (?:understand|know|see|get|heard|saw|read) that$|\b(?:have|take|want|like|do|be) either$"
+    rf"|\b(?:need|want|have|get|take|buy|order|for|like|send me|give me) another$"
+    rf"|{LEAD}(?:do|does|did|are|is|have|has|can|could|will|would)\b.* any$"
+)
+# said as they are
+_FORMULA: Final = re.compile(
+    LEAD + r"(?:as soon as (?:possible|you can)|if (?:at all )?possible|as (?:usual|always|before|planned"
+    r"|agreed|discussed"
+    r"|far as i (?:know|remember))|since (?:then|always|birth)|because of (?:that|this|it))$"
+)
+_THEN: Final = re.compile(
+    r"^(?!.*\b(?:and|but|so|just|only|or|even|i|we|he|she|they|i'll|we'll|i'd|(?:and|but|so) (?:it|you|there)) then$)"
+    + LEAD[1:]
+    + r"(?!(?:if|when|because|since|once|as|after|before|unless|while)\b).+ then$"
+)
+# "Yes, I'd love to": asked whether one would
+_TO: Final = re.compile(
+    r"\b(?:love|happy|glad|pleased|delighted|not|\w+n't (?:want|need|have|like|get|going"
+    r"|able|plan|mean)) to$"
+)
+_WANTED_TO: Final = re.compile(
+    r"^(?:yes|yeah|yep|no|sure|of course)\b.*\b(?:want|like|need|have|going|plan|hope|prefer|used|able|try|tried) to$"
+)
+_YES_OR_NO: Final = re.compile(
+    r"^(?:(?:oh|um|uh|well) )*(?:yes|yeah|yep|no|nope|sure|of course|not)\b|\bnot to$"
+)
+
+_NOTHING_FOLLOWS: Final = tuple(map(re.compile, _WHOLE))
+_MORE_MAY_FOLLOW: Final = tuple(map(re.compile, _ENOUGH))
+
+
+def standing_in(spoken: str, expected: Expected | None) -> Ending | None:
+    """The ending of words of which the last stands for more; None where it does not."""
+    if is_question_word_alone(spoken) or any(pattern.search(spoken) for pattern in _NOTHING_FOLLOWS):
+        return Ending.FINISHED
+    if _FORMULA.match(spoken):
+        return Ending.COMPLETE
+    if any(pattern.search(spoken) for pattern in _MORE_MAY_FOLLOW):
+        return Ending.NEUTRAL
+    if _THEN.match(spoken):
+        return Ending.FINISHED if QUESTION.match(spoken) else Ending.NEUTRAL
+    if spoken.endswith(" to"):
+        return _infinitive(spoken, expected)
+    if _DOUBTFUL.search(spoken):
+        return Ending.HANGING
+    return Ending.NEUTRAL if spoken == "please" and _asks_yes_no(expected) else None
+
+
+def _infinitive(spoken: str, expected: Expected | None) -> Ending | None:
+    if not _asks_yes_no(expected) and not _YES_OR_NO.search(spoken):
+        return None
+    if _TO.search(spoken):
+        return Ending.PAUSING
+    return Ending.HANGING if _asks_yes_no(expected) and _WANTED_TO.search(spoken) else None
+
+
+def _asks_yes_no(expected: Expected | None) -> bool:
+    return expected is not None and expected.kind == "yes_no"

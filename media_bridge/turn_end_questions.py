@@ -1,0 +1,248 @@
+"""Where an English question cannot stop: what its question word takes out of the clause, and what is still missing.
+
+Only "what", "which", "who" and "how many" take an object out ("What do you need?", "Who do I talk to?"); behind
+"where", "when", "why" and "how" a verb and a preposition want theirs ("How do I get",
+"When will you send"). Huddleston
+and Pullum, The Cambridge Grammar of the English Language, chapter 12. Lower-case words, single blanks. Pure.
+"""
+
+import re
+from typing import Final
+
+LEAD: Final = (
+    r"^(?:(?:and|so|but|or|then|ok|okay|well|yes|yeah|no|oh|um|uh|right|hi|hello|hey|sorry|excuse me|please|thanks"
+    r"|thank you|good (?:morning|afternoon|evening)|just|also) )*"
+)
+_PRONOUN: Final = r"(?:i|you|we|they|he|she|it|anyone|anybody|someone|somebody|everyone|everybody|one)"
+_POINTING: Final = r"(?:it|this|that|these|those|they|he|she|you|we|i)"
+_OBJECT: Final = r"(?:it|this|that|them|these|those|me|him|her|us|you|one|something|everything|myself)"
+_THING: Final = r"(?:the|this|that|these|those|my|your|our|his|her|their|a|an)(?: \w+){1,2}"
+AUXILIARY: Final = (
+    r"(?:can|could|may|might|will|would|should|shall|must|do|does|did|don't|doesn't|didn't|can't|couldn't|won't"
+    r"|wouldn't|shouldn't)"
+)
+_BE: Final = r"(?:is|are|was|were|am|isn't|aren't|wasn't|weren't)"
+_ADVERB: Final = (
+    r"(?:ever|possibly|please|also|just|maybe|even|all|kindly|still|already|really|actually"
+    r"|usually|perhaps|first)"
+)
+_MEASURE: Final = (
+    r"(?:long|much|many|far|big|large|tall|heavy|wide|high|old|often|soon|late|early|fast|deep|thick)"
+)
+# of which "how long" is an adverb: "how long" may be the object of "take", and no preposition's
+_TAKES_OBJECT: Final = rf"(?:what|which|who|whom|whose|whatever|whichever|how (?:many|much|{_MEASURE}))"
+_TAKES_NOUN: Final = r"(?:what|which|who|whom|whose|how many \w+)"
+_TAKES_NONE: Final = rf"(?:where|when|why|how(?! {_MEASURE}\b))"
+_PREPOSITION: Final = (
+    r"(?:to|of|for|with|at|from|in|on|by|about|into|through|between|within|without|under|near|during|against"
+    r"|towards?|across|behind|beside|besides|onto|upon|via|per|including|regarding|concerning)"
+)
+# may end a clause on their preposition, which the question word or the relative clause has taken the object of
+_STRANDING: Final = {
+    "to": "addressed|allergic|applies|apply|assigned|attached|belong|belongs|charged|complain|connect|connected"
+    "|drive|driving|entitled|fly|flying|go|goes|going|gone|lead|leads|listen|listening|married|move|moved|moving"
+    "|opposed|refer|referring|relate|reply|report|respond|return|returned|run|runs|sent|ship|similar|speak"
+    "|speaking|spoke|spoken|subscribe|subscribed|switch|talk|talking|transfer|travel|travelling|used|went|write"
+    "|writing|wrote",
+    "for": "account|applied|apply|applying|ask|asked|asking|billed|blamed|booked|call|calling|care|charged"
+    "|compensated|covered|down|due|eligible|famous|go|good|head|heading|hope|hoping|insured|known|look|looked"
+    "|looking|meant|paid|pay|paying|phoning|prepare|qualify|ready|register|registered|responsible|ringing|search"
+    "|searching|shop|sign up|signed up|stand|stands|used|valid|vote|wait|waited|waiting|work|working|works",
+    "from": "are they|are you|bought|buy|call|calling|came|choose|come|comes|coming|depart|departs|different|fly"
+    "|flying|get|got|hear|heard|hearing|is he|is it|is it coming|is she|is that|is this|leave|leaves|live|made"
+    "|order|ordered|phoning|ringing|run|runs|sent|start|starts|suffer|suffering|taken|travel|was he|was she",
+    "with": "agree|begin|came|chat|come|compatible|deal|dealing|deals|dealt|done|go|happy|help|insured|live"
+    "|living|registered|speak|speaking|spoke|start|stay|staying|talk|talking|travel|travelling|work|working|works"
+    "|wrong",
+    "in": "arrive|available|based|born|come|enrolled|interested|involved|listed|live|living|located|made|packed"
+    "|paid|priced|put|sit|specialise|specialize|stay|staying|work|working|written",
+    "on": "agree|am|are|based|booked|click|count|decide|depend|depends|focus|get|getting|going|insist|is|live"
+    "|press|printed|put|rely|running|sit|stop|travel|wait|was|work|working|written",
+    "at": "aim|arrive|arrives|begin|get off|good|laugh|live|look|looking|meet|park|start|stay|staying|stop"
+    "|stops|work|working",
+    "about": "all|ask|asked|asking|call|calling|careful|complain|complaining|concerned|enquiring|happy|hear|it"
+    "|mistaken|phoning|read|ringing|serious|speaking|talk|talking|that|they|think|thinking|this|told|upset"
+    "|worried|worry|write",
+    "of": "accused|afraid|aware|capable|composed|consist|consists|dream|hear|heard|made|part|proud|sure|think"
+    "|thinking|tired",
+    "by": "called|come|delivered|done|drop|go|made|mean|meant|owned|paid|run|sent|signed|stop|written",
+    "through": "come|get|go|going|put|went",
+    "under": "booked|filed|listed|registered|saved",
+    "into": "bump|convert|get|log|look|looking|move|paid|put|run|turn",
+    "near": "is it|live|located",
+    "without": "do|go|live",
+    "against": "covered|insured|vaccinated|vote",
+    "towards": "count|go",
+    "between": "choose|go",
+    "within": "is it",
+}  # fmt: skip
+_GIVING: Final = (
+    r"(?:send|give|return|bring|take|pay|mail|e-?mail|ship|post|address|make|hand|forward|transfer|connect"
+    r"|submit|report"
+    r"|show|sell|put|get|need|want|use|do|leave|sent|gave|paid|took|got|charge|share|discuss|plug|order|buy"
+    r"|ordered|bought"
+    r"|help|replace|compare|spend|exchange|write|say|read|park|load|upload|save|meet|find|call|reach|contact|deliver)"
+)
+# the infinitive's: "it takes long to", "what do I need to", "what do you want me to"
+_INFINITIVE_TO: Final = re.compile(
+    r"\b(?:costs?|takes?|needs?|have|has|had|ways?|long|wants?|wanted|likes?|loves?|prefer|able|supposed"
+    r"|allowed|going|try"
+    r"|trying|need(?:ed)?|ought|hoping|plan|planning|possible|easy|hard|best|better|how|when|where|what|due"
+    r"|expect(?:ed)?"
+    r"|(?:want|like|need|tell|told|ask|asked|allow|expect|advise|prefer)s? (?:me|us|you|him|her|them|it))"
+    r" to$"
+)
+_GAP: Final = re.compile(
+    "|".join(
+        rf"\b(?:{verbs})(?: (?:up|back|out|over|off|again|now|right now|all))? {preposition}$"
+        for preposition, verbs in _STRANDING.items()
+    )
+)
+_WITH_SUBJECT: Final = re.compile(
+    rf"\b{_TAKES_NOUN}\b(?: [\w']+){{0,3}}? (?:{AUXILIARY} \w+|(?:(?:{_BE}|have|has|had) )?(?:to|i|you|we"
+    rf"|they|he|she|it|{_THING}))\b"
+    rf".* {_PREPOSITION}$"
+    # a noun and its clause: "the woman I spoke to"
+    r"|\b(?:the|a|an|any|some|this|that|one|ones|someone|somebody|something|anything|everything|all|only|my"
+    r"|first|last)(?: \w+){0,2}"
+    rf"(?: that| who| which)? (?:i|we|you|they|he|she)(?:'\w+)?\b(?: [\w']+){{0,4}} {_PREPOSITION}$"
+)
+# "What is it for?", "Who is this from?", "what that was about", "What's this charge for?"
+_OF_POINTING: Final = re.compile(
+    rf"\b(?:{_TAKES_NOUN}(?: \w+)? {_BE}|(?:what|who)'s)(?: all| \w+ing)? {_POINTING}(?: \w+)?(?: all)?"
+    r" (?:for|from|about|to|by|in|on|with|at|of)$"
+    rf"|\b{_TAKES_NOUN}(?: \w+)? {_POINTING}(?:'s| {_BE})(?: all)? (?:for|from|about|to|by|with|on|in|at)$"
+    rf"|\b(?:what|who)(?:'s| {_BE}) {_THING} about$"
+)
+_OBJECT_THEN: Final = re.compile(
+    rf"\b{_GIVING}(?: (?:{_OBJECT}|{_THING}))(?: (?:out|back|on|off|up|over))?"
+    r" (?:to|from|for|with|in|on|into|about|by|at|under|as)$"
+)
+_PLACE: Final = re.compile(
+    rf"\bwhere(?:'s| {_BE}) (?:{_POINTING}|(?:this|that|these|those|the) \w+ (?=\w+ing\b))(?: \w+ing)? (?:to|from|at)$"
+    rf"|\bwhere (?:do|does|did|can|should|could|will|would|shall) {_PRONOUN}(?: have to"
+    rf"| need to)? (?:\w+ (?:{_OBJECT}|{_THING})"
+    r"|come|fly|depart|leave|start|belong|move|ship|travel|call) (?:to|from|at)$"
+    rf"|\bwhere (?:{_POINTING}(?:'s|'re)?)(?: {_BE})?(?: \w+ing)? (?:from|to|at)$"
+    rf"|\bwhere (?:does|did) (?:{_POINTING}|{_THING}) (?:\w+ )?(?:to|from)$"
+    r"|\bwhere (?:should|do|does|can|could) (?:i|we|it|he|she) go to$"
+)
+_WORD_AND_PREPOSITION: Final = re.compile(
+    LEAD + r"(?:what|who|where|which one|how many)(?: else)? (?:for|with|from|to|by|in|on|at)$"
+)
+_PREPOSITION_AND_WORD: Final = re.compile(
+    LEAD
+    + rf"(?:{_PREPOSITION}|since|until|till|before|after|or|and) (?:when|where|what|who|whom|which|which one)$"
+)
+# object and infinitive: "who do I ask to", "what do I do about"
+_GOES_ON: Final = re.compile(r"\b(?:think|know|say|do|tell me|said|told me) (?:about|of)$")
+
+_OBJECT_VERB: Final = (
+    r"(?:sell|offer|accept|repair|fix|change|return|recommend|ask|order|take|book|reserve|rent|buy|bring|get"
+    r"|make|have|find|use"
+    r"|check|confirm|give|send|show|include|cover|charge|suggest|explain|arrange|replace|exchange|refund|add"
+    r"|remove|update|extend"
+    r"|renew|block|activate|receive|see|want|need|like|prefer|speak|do|carry|stock|keep|serve|supply|treat"
+    r"|support|require|handle"
+    r"|lend|borrow|put|download|access|reset|withdraw|deposit|owe|claim|contact|provide|mean|install|clean"
+    r"|wear|lose|expect"
+    r"|guarantee|involve|contain|raise|lower|increase|describe|request|hire|pick|set|try on|look at|talk to"
+    r"|speak to|speak with"
+    r"|look for|look up|fill (?:out|in)|(?:pick|set) up|(?:drop|pay|turn|switch) off|(?:turn|switch|put) on"
+    r"|(?:bring|send|give|pay"
+    r"|take) back|(?:bring|hand) in)"
+)
+# with "how" and "where" the thing is often clear: "How do I order?", "Where can I change?"
+_CLEAR_VERB: Final = (
+    r"(?:get|find|use|send|give|put|make|contact|have|take|bring|buy|return|change|expect|receive|reset"
+    r"|access|replace|check"
+    r"|exchange|update|add|remove|see|want|need|pick up|drop off|hand in|bring in|set up|fill in|fill out"
+    r"|activate|block|fix|download|claim|arrange|renew|extend|show|install|keep|borrow"
+    r"|charge|raise|increase)"
+)
+_LACKING: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        LEAD
+        + rf"(?:{AUXILIARY}) {_PRONOUN}(?: {_ADVERB})?(?: (?:want|like|need|have|be able|try|prefer"
+        rf"|love) to)? {_OBJECT_VERB}$",
+        rf"\b{_TAKES_NONE} (?:{AUXILIARY}) {_PRONOUN}(?: {_ADVERB})?(?: (?:have|need|go) to)? {_CLEAR_VERB}$",
+        rf"\bwhere {AUXILIARY} (?:i|we) leave$",
+        rf"\b(?:where|how) (?:i|we|you) (?:can|could|should|must) {_CLEAR_VERB}$",
+        rf"\b(?:where|how) to {_CLEAR_VERB}$",
+    )
+)  # fmt: skip
+_OBJECT_TAKEN: Final = re.compile(
+    rf"\b{_TAKES_OBJECT}\b(?: [\w']+){{1,7}}$"
+    r"|\b(?:all|as|than|everything|anything|whatever)\b(?: [\w']+){1,6}$"
+)
+# a question of which there is its subject, or not even that: "What does the guarantee", "How many bags can"
+_SUBJECT_AT_END: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        LEAD
+        + rf"(?:(?:what|which|how|when|where|why|who)(?: (?!{AUXILIARY} )\w+){{0,3}} )?(?:(?:{AUXILIARY}|has"
+        r"|have) (?:the|my|your|our|his|her"
+        rf"|their)|{AUXILIARY} an?) (?:(?:new|old|next|last|first|second|other|same|big|small|blue|red|whole"
+        r"|late|early|only) )?\w+$",
+        LEAD + rf"{_BE} (?:my|your|our|his|her|their|the) (?:(?:new|next|last|first|second|other"
+        r"|same) )?\w+$(?<! case)(?<! one)",
+        LEAD + rf"(?:what|which|whose|how many|how much) (?!{_PRONOUN} |{_POINTING} |{AUXILIARY} |the |my "
+        rf"|your |our )[\w']+ (?:\w+ )?(?:{AUXILIARY}"
+        rf"|{_BE}|has|have)$",
+        r"\b(?:is|are) there (?:any|some|no)(?:thing|one|body|where)(?: else)? (?:i|we|you) (?:can|could"
+        r"|should|must|would)$",
+        LEAD
+        + rf"(?:{_BE}|{AUXILIARY}|has|have) (?:any|some|every|no)(?:one|body)(?: else)?$",
+        r"\b(?:while|when|until|till|once|unless|where|whenever) (?:you|it|there)$",
+    )
+)  # fmt: skip
+_SUPERLATIVE: Final = (
+    r"(?:latest|earliest|best|nearest|cheapest|quickest|fastest|biggest|smallest|first|second|third|last|next"
+    r"|main|only)"
+)
+_COPULA_QUESTION: Final = re.compile(
+    LEAD + rf"(?:(?:how|why|when|where|who|what) )?{_BE} (?:it|this|that|these|those)(?: (?:all|still|really"
+    r"|too|so|the))? \w+$"
+)
+_WHICH_IS: Final = re.compile(
+    LEAD + rf"(?:which|who|what)(?: (?:one|of (?:them|those|these)))?(?:'s| is| are| was) the {_SUPERLATIVE}$"
+)
+
+
+def lets_object_go(spoken: str) -> bool:
+    """Whether a question or relative word stands before the end that may be the object of what follows it."""
+    return bool(_OBJECT_TAKEN.search(spoken))
+
+
+def ends_on_gap(spoken: str) -> bool:
+    """Whether the preposition that `spoken` ends with may be its last word: "Who do I talk to?"."""
+    if _WORD_AND_PREPOSITION.match(spoken):
+        return True
+    if _PLACE.search(spoken):
+        return True
+    if _INFINITIVE_TO.search(spoken) or _GOES_ON.search(spoken):
+        return False
+    if _OF_POINTING.search(spoken):
+        return True
+    return bool(_WITH_SUBJECT.search(spoken) and (_GAP.search(spoken) or _OBJECT_THEN.search(spoken)))
+
+
+def is_question_word_alone(spoken: str) -> bool:
+    """ "Since when?", "From where?": the question is the word that seems to want more."""
+    return bool(_PREPOSITION_AND_WORD.match(spoken))
+
+
+def question_lacks_object(spoken: str) -> bool:
+    """ "Do you sell", "Where can I find"."""
+    return any(pattern.search(spoken) for pattern in _LACKING)
+
+
+def lacks_predicate(spoken: str) -> bool:
+    """ "Can my husband", "What does the guarantee", "Can I wait while you": there is a subject, or not even that."""
+    return any(pattern.search(spoken) for pattern in _SUBJECT_AT_END)
+
+
+def asks_how_it_is(spoken: str) -> bool:
+    """ "Is that possible?", "Which is the cheapest?": an adjective that is said of something, and wants no noun."""
+    return bool(_COPULA_QUESTION.match(spoken) or _WHICH_IS.match(spoken))
