@@ -127,7 +127,7 @@ def _trailing(said: str, spoken: str, _: Expected | None) -> Ending | None:
     if (
         last in words.JOINING | words.DETERMINERS
         or (last in words.HALF_SAID and not words.EMBEDDED_WH.search(spoken))
-        or _half_clause(spoken)
+        or clauses.is_half_said(spoken)
         or clauses.lacks_verb(spoken)
         or questions.lacks_predicate(spoken)
         or words.HEAD_ALONE.match(said.rstrip(" .?!"))
@@ -161,39 +161,6 @@ def _hanging(said: str, spoken: str, _: Expected | None) -> Ending | None:
     if any(pattern.search(spoken) for pattern in patterns) or grammar.lacks_object(spoken):
         return Ending.HANGING
     return None
-
-
-def _half_clause(spoken: str) -> bool:
-    if words.SUBJECT_ALONE.match(spoken) and not words.INVERTED.search(spoken):
-        return True
-    if any(pattern.search(spoken) for pattern in (words.SAID, words.NEEDS_OBJECT, words.LIKE)):
-        return not (words.RELATIVE.search(spoken) or questions.lets_object_go(spoken))
-    if words.THAT_CLAUSE.search(spoken):
-        return not words.WH_START.match(spoken)
-    patterns = (
-        words.CONTRACTIONS,
-        words.THEN,
-        words.WHEN,
-        words.ANY,
-        words.THINKING,
-        words.IS_TO_COME,
-        words.KNOW_WHAT,
-        words.BEFORE,
-        words.MID_STREET,
-        words.SOMETHING,
-        words.WHETHER_MISHEARD,
-        words.MISHEARD_TO,
-        words.TO_ASK,
-    )
-    return any(pattern.search(spoken) for pattern in patterns) or _open_route(spoken)
-
-
-def _open_route(spoken: str) -> bool:
-    """ "I want to go from Denver": the other end is still to come."""
-    found = words.ROUTE.search(spoken)
-    return bool(found) and not re.search(
-        r"\bto (?!go\b|fly\b|travel\b|drive\b|get\b|book\b|take\b|buy\b)", spoken
-    )
 
 
 def _open_clause(said: str, spoken: str, expected: Expected | None) -> Ending | None:

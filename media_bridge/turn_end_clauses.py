@@ -7,8 +7,8 @@ blanks, without punctuation. Pure.
 import re
 from typing import Final
 
-from media_bridge.turn_end_questions import LEAD
-from media_bridge.turn_end_words import PREPOSITIONS
+from media_bridge import turn_end_words as words
+from media_bridge.turn_end_questions import LEAD, lets_object_go
 
 _POSSESSIVE: Final = r"(?:my|your|our|his|her|their|its)"
 _PERSON: Final = r"(?:me|us|him|her|them|you)"
@@ -20,25 +20,19 @@ _ENDS_NO_NOUN: Final = frozenset(
 # finite forms, and what can only belong to one
 _FINITE: Final = re.compile(
     r"(?:is|are|was|were|am|have|has|had|do|does|did|can|could|will|would|should|must|may|might|cannot|\w+n't"
-    r"|\w+'(?:s|re|ll|ve|d|m)"
-    r"|need|needs|want|wants|like|likes|know|think|get|gets|got|live|lives|work|works|cost|costs|make|makes"
-    r"|made|go|goes"
-    r"|went|say|says|said|tell|tells|told|give|gives|gave|take|takes|took|see|saw|find|found|come|comes|came"
-    r"|keep|keeps"
-    r"|kept|lost|forgot|bought|sent|paid|broke|fell|felt|ran|left|rang|meant|thought|knew|met|cut|hit|wrote"
-    r"|drove|began"
-    r"|brought|caught|held|sold|spoke|stood|stole|threw|woke|wore|won|ate|drank|flew|chose|lent|built|hurt"
-    r"|hurts|let|put"
-    r"|quit|read|set|sat|slept|swam|sang|shut|stuck|swore|taught|tore|understood|spent|lay|lit|grew|blew"
-    r"|froze|hung|rose"
-    r"|shook|sank|split|burst|bit|fits|starts|stops|leaks|looks|seems|sounds|smells|helps|opens|closes"
-    r"|arrives|leaves|runs"
-    r"|happens|means|matters|applies|includes|covers|changes|expires|ends|begins|shows|belongs|depends|stinks|rattles"
-    r"|squeaks|blinks|turns|feels|tastes|contains|charges|sells|pays|comes|lasts|stays|fails|lacks|weighs|\w{2,}ed)"
+    r"|\w+'(?:s|re|ll|ve|d|m)|need|needs|want|wants|like|likes|know|think|get|gets|got|live|lives|work|works|cost"
+    r"|costs|make|makes|made|go|goes|went|say|says|said|tell|tells|told|give|gives|gave|take|takes|took|see|saw"
+    r"|find|found|come|comes|came|keep|keeps|kept|lost|forgot|bought|sent|paid|broke|fell|felt|ran|left|rang"
+    r"|meant|thought|knew|met|cut|hit|wrote|drove|began|brought|caught|held|sold|spoke|stood|stole|threw|woke"
+    r"|wore|won|ate|drank|flew|chose|lent|built|hurt|hurts|let|put|quit|read|set|sat|slept|swam|sang|shut|stuck"
+    r"|swore|taught|tore|understood|spent|lay|lit|grew|blew|froze|hung|rose|shook|sank|split|burst|bit|fits"
+    r"|starts|stops|leaks|looks|seems|sounds|smells|helps|opens|closes|arrives|leaves|runs|happens|means|matters"
+    r"|applies|includes|covers|changes|expires|ends|begins|shows|belongs|depends|stinks|rattles|squeaks|blinks"
+    r"|turns|feels|tastes|contains|charges|sells|pays|comes|lasts|stays|fails|lacks|weighs|\w{2,}ed)"
 )
 _AUXILIARY: Final = re.compile(
-    r"is|are|was|were|am|have|has|had|do|does|did|can|could|will|would|should|must|may|might|cannot|\w+n't"
-    r"|get|got|gets"
+    r"is|are|was|were|am|have|has|had|do|does|did|can|could|will|would|should|must|may|might|cannot|\w+n't|get"
+    r"|got|gets"
 )
 _NOUNS_IN_ED: Final = frozenset("bed need shed seed feed speed red hundred weed breed wed med ped".split())
 _CONTINUES_VERB: Final = frozenset(
@@ -47,9 +41,9 @@ _CONTINUES_VERB: Final = frozenset(
 
 # told in full: "He told me the price"
 _TOLD: Final = (
-    r"(?:price|prices|name|number|address|truth|time|times|reason|story|date|amount|balance|code|details"
-    r"|results?|total|cost"
-    r"|costs|way|answer|rules|password|pin|size|problem|news|hours|difference|rest|story|score|value|weight|address)"
+    r"(?:price|prices|name|number|address|truth|time|times|reason|story|date|amount|balance|code|details|results?"
+    r"|total|cost|costs|way|answer|rules|password|pin|size|problem|news|hours|difference|rest|story|score|value"
+    r"|weight|address)"
 )
 # "if my order", "I hope the bike", "She told me my parcel": a subject, and that is all
 _SUBJECT_ONLY: Final = tuple(
@@ -65,44 +59,38 @@ _SUBJECT_ONLY: Final = tuple(
 )  # fmt: skip
 # a second clause of which there is its subject: "I bought it last week and it"
 _SECOND_SUBJECT: Final = re.compile(
-    r"(?:^|.* )(?:and|but|so)(?: (?:then|now|maybe|actually|today|yesterday|of course))? (?:it|you|there"
-    r"|now it|then it)$"
+    r"(?:^|.* )(?:and|but|so)(?: (?:then|now|maybe|actually|today|yesterday|of course))? (?:it|you|there|now it"
+    r"|then it)$"
 )
 _RETURNED: Final = re.compile(
-    r"\b(?:fine|good|well|great|thanks|thank you|okay|ok|bad|hello|hi|me|him|her|us"
-    r"|them) (?:and|but) you$|^and you$"
+    r"\b(?:fine|good|well|great|thanks|thank you|okay|ok|bad|hello|hi|me|him|her|us|them) (?:and|but) you$"
+    r"|^and you$"
 )
 # "a light that", "someone that", "it turns out that"
 _ANTECEDENT: Final = re.compile(
-    r"\b(?:a|an|the|some|any|another|every|my|one|two|is there|only|last|first)(?: (?:new|old|big|small"
-    r"|strange|red|other|loud|funny"
-    r"|(?:lat|small|bigg|cheap|fast|larg|long|short|old|new|earli|bett|quick|clos|high|low|light|warm|saf|easi)er))?"
-    r" (?P<noun>\w+) that$"
-    r"|\b(?:one|ones|someone|somebody|anyone|anybody|anything|something|everything|nothing|everyone|people"
-    r"|those|person|things?|stuff)"
-    r" that$|\b(?:i'm|i am|we're|we are|i was|we were|i wasn't|we weren't|i'm not|wasn't|weren't|aren't|isn't"
-    r"|he's|she's|they're|it's)(?: (?:a bit|a little|very|so"
-    r"|really|quite|not|just|too))?"
-    r" (?:\w+(?:ried|ised|ized|sed|med|ted|ned)|glad|happy|sad|angry|aware|certain|sorry|confident|upset"
-    r"|grateful|unhappy|great|good|strange"
-    r"|odd|weird|possible|important) that$|\b(?:turns out|turned out|seems|appears|means|happens|meaning"
-    r"|so it seems) that$"
+    r"\b(?:a|an|the|some|any|another|every|my|one|two|is there|only|last|first)(?: (?:new|old|big|small|strange"
+    r"|red|other|loud|funny|(?:lat|small|bigg|cheap|fast|larg|long|short|old|new|earli|bett|quick|clos|high|low"
+    r"|light|warm|saf|easi)er))? (?P<noun>\w+) that$|\b(?:one|ones|someone|somebody|anyone|anybody|anything"
+    r"|something|everything|nothing|everyone|people|those|person|things?|stuff) that$|\b(?:i'm|i am|we're|we are"
+    r"|i was|we were|i wasn't|we weren't|i'm not|wasn't|weren't|aren't|isn't|he's|she's|they're|it's)(?: (?:a bit"
+    r"|a little|very|so|really|quite|not|just|too))? (?:\w+(?:ried|ised|ized|sed|med|ted|ned)|glad|happy|sad"
+    r"|angry|aware|certain|sorry|confident|upset|grateful|unhappy|great|good|strange|odd|weird|possible"
+    r"|important) that$|\b(?:turns out|turned out|seems|appears|means|happens|meaning|so it seems) that$"
 )
 _NOT_ANTECEDENTS: Final = (
     frozenset(
         "do does did done doing like about after before than or and but until since except see saw know knew"
-        " need want bit lot"
-        " fix check change cancel all not call time guy problem"
+        " need want bit lot fix check change cancel all not call time guy problem"
         .split()
     )
-    | PREPOSITIONS
+    | words.PREPOSITIONS
 ) - {"called"}  # fmt: skip
 # the first words of a relative clause behind the noun that a sentence begins with
 _PRONOUN: Final = r"(?:i|you|we|they|he|she|it)"
 _RELATIVE_HEAD: Final = re.compile(
     LEAD + rf"(?:because )?(?:(?:the|my|your|our|that|those|these|his|her|their)(?: (?!{_PRONOUN} "
-    rf"|ones? )[\w']+){{1,4}}?"
-    r"|an? (?:friend|guy|man|woman|person|colleague|lady|neighbou?r|relative|member|customer)(?: of \w+)?)"
+    rf"|ones? )[\w']+){{1,4}}?|an? (?:friend|guy|man|woman|person|colleague|lady|neighbou?r|relative|member"
+    r"|customer)(?: of \w+)?)"
     rf"(?<!\band)(?<!\bor)(?<!\bbut)(?<!\bso)(?<!\bif)(?<!\bwhen)(?<!\bbecause)(?<!\bfor)(?<!\bof)(?<!\bto)(?<!\bas)(?<!\bthan)"
     rf" (?:(?:that|which|who|where) (?:(?:{_PRONOUN}|(?:my|our|your|the) \w+) )?|{_PRONOUN} )(?P<clause>[\w' ]+)$"
 )
@@ -114,27 +102,21 @@ _RELATIVE_SUBJECT: Final = re.compile(
 # what is asked for, of which there is only the question word and its noun: "Do you know what time"
 _WH_PHRASE: Final = re.compile(
     rf"\b(?:know|tell {_PERSON}|say|sure|ask|asked|see|check|find out|wonder|wondering|remember|forgot|idea"
-    r"|explain|decide|show"
-    rf" {_PERSON}|told {_PERSON})(?: (?:exactly|about|of))? (?:"
-    r"how (?:much|many|long|far|soon|often|big|old|late|early|large|high|fast|quickly)"
-    r"|(?:which|whose)(?: kind of| type of| sort of)? (?!one$|ones$|way$|is$|are$|was$|it$|that$)\w+"
-    r"|what (?:(?:kind|type|sort) of \w+|kind|type|sort|(?!kind |else|exactly|for|happen|it|that|this|is|was"
-    r"|are|were|to|about"
-    r"|went|came|broke|works|means|helps|fits|causes|matters|comes|needs|did|does|if|i|you|we|they|he|she|a"
-    r"|the|now|next|on"
-    r"|in|up|could|should|would|will|can|might)\w+(?<!ed))"
-    r")$"
+    rf"|explain|decide|show {_PERSON}|told {_PERSON})(?: (?:exactly|about|of))? (?:how (?:much|many|long|far|soon"
+    r"|often|big|old|late|early|large|high|fast|quickly)|(?:which|whose)(?: kind of| type of| sort of)? (?!one$"
+    r"|ones$|way$|is$|are$|was$|it$|that$)\w+|what (?:(?:kind|type|sort) of \w+|kind|type|sort|(?!kind |else"
+    r"|exactly|for|happen|it|that|this|is|was|are|were|to|about|went|came|broke|works|means|helps|fits|causes"
+    r"|matters|comes|needs|did|does|if|i|you|we|they|he|she|a|the|now|next|on|in|up|could|should|would|will|can"
+    r"|might)\w+(?<!ed)))$"
 )
 _WISHED_NUMBER: Final = re.compile(
     r"\b(?:to|can i|could i|can we|could we|may i|may we) (?:also |please )?(?:order|book|buy|get|have|rent"
-    r"|reserve|bring|take"
-    r"|add|see|try|return|make|cancel|invite|send|hire|need) (?:two|three|four|five|six|seven|eight|nine|ten|a dozen"
-    r"|a couple|another|\d+)$"
+    r"|reserve|bring|take|add|see|try|return|make|cancel|invite|send|hire|need) (?:two|three|four|five|six|seven"
+    r"|eight|nine|ten|a dozen|a couple|another|\d+)$"
 )
 _SIZED: Final = re.compile(
     r"(?<=\w )(?<!it )(?<!that )(?:a|an|another|two|three) (?:(?:extra )?(?:large|small|medium)|double|single"
-    r"|twin|monthly|weekly|yearly|daily"
-    r"|annual)$"
+    r"|twin|monthly|weekly|yearly|daily|annual)$"
 )
 
 
@@ -163,12 +145,46 @@ def lacks_rest(spoken: str) -> bool:
     return any(pattern.search(spoken) for pattern in (_WH_PHRASE, _WISHED_NUMBER, _SIZED))
 
 
+def is_half_said(spoken: str) -> bool:
+    """By the phrases of `turn_end_words`: "he said", "I think", "to fly from Denver"."""
+    if words.SUBJECT_ALONE.match(spoken) and not words.INVERTED.search(spoken):
+        return True
+    if any(pattern.search(spoken) for pattern in (words.SAID, words.NEEDS_OBJECT, words.LIKE)):
+        return not (words.RELATIVE.search(spoken) or lets_object_go(spoken))
+    if words.THAT_CLAUSE.search(spoken):
+        return not words.WH_START.match(spoken)
+    patterns = (
+        words.CONTRACTIONS,
+        words.THEN,
+        words.WHEN,
+        words.ANY,
+        words.THINKING,
+        words.IS_TO_COME,
+        words.KNOW_WHAT,
+        words.BEFORE,
+        words.MID_STREET,
+        words.SOMETHING,
+        words.WHETHER_MISHEARD,
+        words.MISHEARD_TO,
+        words.TO_ASK,
+    )
+    return any(pattern.search(spoken) for pattern in patterns) or _open_route(spoken)
+
+
+def _open_route(spoken: str) -> bool:
+    """ "I want to go from Denver": the other end is still to come."""
+    found = words.ROUTE.search(spoken)
+    return bool(found) and not re.search(
+        r"\bto (?!go\b|fly\b|travel\b|drive\b|get\b|book\b|take\b|buy\b)", spoken
+    )
+
+
 def _is_noun(phrase: str) -> bool:
     """No verb in it; what ends in "s" behind another word may be one ("the doctor understands")."""
-    words = phrase.split()
-    if len(words) > 1 and (words[-1].endswith("s") or words[-1] in _ENDS_NO_NOUN):
+    every = phrase.split()
+    if len(every) > 1 and (every[-1].endswith("s") or every[-1] in _ENDS_NO_NOUN):
         return False
-    return words[-1] not in _ALONE and not any(map(_is_verb, words))
+    return every[-1] not in _ALONE and not any(map(_is_verb, every))
 
 
 def _is_verb(word: str) -> bool:

@@ -18,42 +18,38 @@ _PEOPLE: Final = (
 )
 _STAFF: Final = (
     r"(?:he|she|they|anyone|anybody|someone|somebody|you|the (?:doctor|manager|boss|owner|dentist|nurse|vet"
-    r"|teacher|mechanic|head)"
-    r"|(?:mr|mrs|ms|miss|doctor|dr) \w+)"
+    r"|teacher|mechanic|head)|(?:mr|mrs|ms|miss|doctor|dr) \w+)"
 )
 _PERSON: Final = r"(?:me|us|him|her|them|you)"
 _ADVERB: Final = (
-    r"(?:already|usually|always|never|often|sometimes|normally|certainly|definitely|really"
-    r"|probably|just|also|still)"
+    r"(?:already|usually|always|never|often|sometimes|normally|certainly|definitely|really|probably|just|also"
+    r"|still)"
 )
 _ASKING: Final = r"(?:ask|know|say|check|find out|mention|hear|confirm)"
 
 # nothing follows
 _WHOLE: Final = (
     # so: "I hope so"
-    r"\b(?:hope|hoping|believe|suppose|guess|expect|afraid|say|said|says|think|thought|is that|was that|how"
-    r"|why|or|imagine"
-    rf"|assume|told {_PERSON}) so$",
+    r"\b(?:hope|hoping|believe|suppose|guess|expect|afraid|say|said|says|think|thought|is that|was that|how|why"
+    rf"|or|imagine|assume|told {_PERSON}) so$",
     # not: "I guess not", "why not"
     r"\b(?:hope|guess|suppose|afraid|think|believe|probably|maybe|perhaps|why|or|certainly|of course|definitely|better"
     r"|rather|preferably) not$",
     # what was asked: "That's all I wanted to know", "What do you want to know?"
     LEAD + r"(?:that's|that is|that was|this is|is that|it's|was that|it was) (?:all|everything|what"
-    r"|the (?:only )?thing) (?:that )?"
-    rf"{_SUBJECT}(?:'d| would| just| really)* (?:want|wanted|need|needed|like|had|have|wish)(?: \w+)? to {_ASKING}$",
-    LEAD + r"(?:what|which|who)(?: else)? (?:do|did|would|can|could|should) (?:you|i|we"
-    r"|they)(?: \w+)? (?:want|need|like|have|wish)"
-    rf" to {_ASKING}$",
+    rf"|the (?:only )?thing) (?:that )?{_SUBJECT}(?:'d| would| just| really)* (?:want|wanted|need|needed|like|had"
+    rf"|have|wish)(?: \w+)? to {_ASKING}$",
+    LEAD + r"(?:what|which|who)(?: else)? (?:do|did|would|can|could|should) (?:you|i|we|they)(?: \w+)? (?:want"
+    rf"|need|like|have|wish) to {_ASKING}$",
     r"\bthat (?:i|we)(?:'m| am| can| could)? (?:know|aware|think|heard|remember|say|see|tell)(?: of)?$",
     r"\b(?:know|see|is|was|get|that's|understand) what (?:i|he|she|they|we) (?:mean|meant)$",
     r"\b(?:\w+n't|cannot|not|never|nor|no)\b(?: [\w']+)* either$",
-    LEAD + rf"(?:is|are|was|were|isn't|aren't) {_STAFF} in$|\b(?:if|whether|when|unless) {_STAFF} (?:is|are"
-    r"|was|were|isn't) in$",
+    LEAD + rf"(?:is|are|was|were|isn't|aren't) {_STAFF} in$|\b(?:if|whether|when|unless) {_STAFF} (?:is|are|was"
+    r"|were|isn't) in$",
     LEAD + r"(?:has|have|had|did) (?:anyone|anybody|someone|somebody|he|she|they|i|you|we) (?:ever "
     r"|already )?called?$",
-    r"\b(?:broken|late|closed|wrong|right|fine|again|before|now|already|yesterday|today|it|that|there|out"
-    r"|down|up) (?:like|as)"
-    rf" {_SUBJECT} (?:said|told {_PERSON})$",
+    r"\b(?:broken|late|closed|wrong|right|fine|again|before|now|already|yesterday|today|it|that|there|out|down"
+    rf"|up) (?:like|as) {_SUBJECT} (?:said|told {_PERSON})$",
 )  # fmt: skip
 # more may follow, and does not have to
 _ENOUGH: Final = (
@@ -62,54 +58,49 @@ _ENOUGH: Final = (
     rf"\b(?:{_SUBJECT} {_ADVERB}|please|that'?ll|that will|that would|this will|that should) (?:do|does|did)$",
     LEAD + r"(?:please )?(?:just )?do (?:it|that)$",
     # that: "I didn't know that", "I never said that"
-    r"\b(?:never|already|hadn't|haven't|hasn't|wasn't|couldn't|didn't|can't|won't|cannot)(?: \w+)? (?:know"
-    r"|known|say|said|hear"
-    r"|heard|notice|noticed|see|seen|saw|read|realize|realise|mean|meant|mention|remember|understand|promise|think of"
-    rf"|(?:told|tell|telling) {_PERSON}) that$",
+    r"\b(?:never|already|hadn't|haven't|hasn't|wasn't|couldn't|didn't|can't|won't|cannot)(?: \w+)? (?:know|known"
+    r"|say|said|hear|heard|notice|noticed|see|seen|saw|read|realize|realise|mean|meant|mention|remember"
+    rf"|understand|promise|think of|(?:told|tell|telling) {_PERSON}) that$",
     # told: "I told him", "Nobody told me"
-    r"(?:^|\b)(?:i|we|nobody|no one|anybody|anyone|never|already|just|\w+n't|who|you|as \w+"
-    r"|like \w+) (?:have |has |had |ever"
-    rf" |already )?(?:told|tell) {_PERSON}$",
+    r"(?:^|\b)(?:i|we|nobody|no one|anybody|anyone|never|already|just|\w+n't|who|you|as \w+|like \w+) (?:have "
+    rf"|has |had |ever |already )?(?:told|tell) {_PERSON}$",
     r"^(?:as|like) (?:i|we|you|he|she|they) said$",
     # an adverb that is a preposition elsewhere: "The light is on", "I called before"
-    r"\b(?:lights?|heating|power|alarm|engine|tv|television|water|gas|oven|fan|heater|radio|pump|boiler"
-    r"|wi-?fi|conditioning)"
-    r" (?:is|was|are|were|isn't|wasn't|aren't|stays?|goes|went|comes|came|keeps?) (?:still |always |already "
-    r"|not |back )?on$",
+    r"\b(?:lights?|heating|power|alarm|engine|tv|television|water|gas|oven|fan|heater|radio|pump|boiler|wi-?fi"
+    r"|conditioning) (?:is|was|are|were|isn't|wasn't|aren't|stays?|goes|went|comes|came|keeps?) (?:still |always "
+    r"|already |not |back )?on$",
     r"\b(?:still|always|already|not) on$|\b(?:be|is|are|was|it's|they're|come|came|comes|go|goes|went) back on$",
     r"^(?!.*\b(?:know|wonder|wondering|ask|see|check|tell|great|nice|good|appreciate|grateful|helpful|sure"
-    r"|say)\b).+ if you (?:can|could|like"
-    r"|want|don't mind|would|wouldn't mind|wish|have (?:one|any|time))$",
-    r"^(?!.*\b(?:(?:have|has|had)(?! to\b)|\w+'ve|never|ever)\b).*\b(?:called|asked|tried|came|worked"
-    r"|happened|spoke|met|ordered|like|as|than|there|here|did|was|were"
-    r"|day|week|month|year|night|one|time|morning|evening) before$",
+    r"|say)\b).+ if you (?:can|could|like|want|don't mind|would|wouldn't mind|wish|have (?:one|any|time))$",
+    r"^(?!.*\b(?:(?:have|has|had)(?! to\b)|\w+'ve|never|ever)\b).*\b(?:called|asked|tried|came|worked|happened"
+    r"|spoke|met|ordered|like|as|than|there|here|did|was|were|day|week|month|year|night|one|time|morning"
+    r"|evening) before$",
     LEAD + rf"(?:yes |no )?{_PEOPLE} (?:{_ADVERB} |have |has |had )?called$",
+    rf"^(?!(?:the|my|our|your) ).*\b(?:i|you|we|they|he|she|who|i've|we've) (?:{_ADVERB} |have |has |had )?called$",
     # a number of what was said before: "I want both"
     r"\b(?:want|wants|need|take|have|like|got|lost|buy|order|do|keep|try|see|know) both$",
-    r"\b(?:dollars|euros|pounds|cents|bucks|quid|percent|one|two|three|four|five|six|seven|eight|nine|ten"
-    r"|twenty|\d+)(?: \w+)? each$",
+    r"\b(?:dollars|euros|pounds|cents|bucks|quid|percent|one|two|three|four|five|six|seven|eight|nine|ten|twenty"
+    r"|\d+)(?: \w+)? each$",
     LEAD + r"(?:either|both)$",
     LEAD + r"(?:a|the|an) (?:extra )?(?:large|small|medium|double|single)$",
     # said as they are
     LEAD + r"(?:if (?:that's|it's|that is|it is) (?:okay|ok|all right|alright|fine|possible"
-    r"|convenient)(?: (?:with|by|for) you)?"
-    r"|if you (?:don't mind|can|could|like|want|have time|must|would|wouldn't mind|please|prefer|do)"
-    r"|if (?:not|necessary|needed)"
-    r"|(?:whenever|when|wherever|however|whatever|whichever) (?:you (?:can|like|want|prefer|have time)"
-    r"|(?:it )?suits(?: you)?"
-    r"|(?:you're|you are|it's|it is|that's|is) (?:ready|free|convenient|best|possible|easiest|easier)(?: for you)?))$",
+    r"|convenient)(?: (?:with|by|for) you)?|if you (?:don't mind|can|could|like|want|have time|must|would"
+    r"|wouldn't mind|please|prefer|do)|if (?:not|necessary|needed)|(?:whenever|when|wherever|however|whatever"
+    r"|whichever) (?:you (?:can|like|want|prefer|have time)|(?:it )?suits(?: you)?|(?:you're|you are|it's|it is"
+    r"|that's|is) (?:ready|free|convenient|best|possible|easiest|easier)(?: for you)?))$",
 )  # fmt: skip
 # could stand, and hardly ever do
 _DOUBTFUL: Final = re.compile(
     r"\b(?:i|we) (?:understand|know|see|get|heard|saw|read) that$|\b(?:have|take|want|like|do|be) either$"
-    rf"|\b(?:need|want|have|get|take|buy|order|for|like|send me|give me) another$"
-    rf"|{LEAD}(?:do|does|did|are|is|have|has|can|could|will|would)\b.* any$"
+    rf"|\b(?:need|want|have|get|take|buy|order|for|like|send me|give me) another$|{LEAD}(?:do|does|did|are|is"
+    r"|have|has|can|could|will|would)\b.* any$"
 )
 # said as they are
 _FORMULA: Final = re.compile(
-    LEAD + r"(?:as soon as (?:possible|you can)|if (?:at all )?possible|as (?:usual|always|before|planned"
-    r"|agreed|discussed"
-    r"|far as i (?:know|remember))|since (?:then|always|birth)|because of (?:that|this|it))$"
+    LEAD
+    + r"(?:as soon as (?:possible|you can)|if (?:at all )?possible|as (?:usual|always|before|planned|agreed"
+    r"|discussed|far as i (?:know|remember))|since (?:then|always|birth)|because of (?:that|this|it))$"
 )
 _THEN: Final = re.compile(
     r"^(?!.*\b(?:and|but|so|just|only|or|even|i|we|he|she|they|i'll|we'll|i'd|(?:and|but|so) (?:it|you|there)) then$)"
@@ -118,8 +109,7 @@ _THEN: Final = re.compile(
 )
 # "Yes, I'd love to": asked whether one would
 _TO: Final = re.compile(
-    r"\b(?:love|happy|glad|pleased|delighted|not|\w+n't (?:want|need|have|like|get|going"
-    r"|able|plan|mean)) to$"
+    r"\b(?:love|happy|glad|pleased|delighted|not|\w+n't (?:want|need|have|like|get|going|able|plan|mean)) to$"
 )
 _WANTED_TO: Final = re.compile(
     r"^(?:yes|yeah|yep|no|sure|of course)\b.*\b(?:want|like|need|have|going|plan|hope|prefer|used|able|try|tried) to$"

@@ -23,8 +23,8 @@ AUXILIARY: Final = (
 )
 _BE: Final = r"(?:is|are|was|were|am|isn't|aren't|wasn't|weren't)"
 _ADVERB: Final = (
-    r"(?:ever|possibly|please|also|just|maybe|even|all|kindly|still|already|really|actually"
-    r"|usually|perhaps|first)"
+    r"(?:ever|possibly|please|also|just|maybe|even|all|kindly|still|already|really|actually|usually|perhaps"
+    r"|first)"
 )
 _MEASURE: Final = (
     r"(?:long|much|many|far|big|large|tall|heavy|wide|high|old|often|soon|late|early|fast|deep|thick)"
@@ -77,20 +77,17 @@ _STRANDING: Final = {
     "within": "is it",
 }  # fmt: skip
 _GIVING: Final = (
-    r"(?:send|give|return|bring|take|pay|mail|e-?mail|ship|post|address|make|hand|forward|transfer|connect"
-    r"|submit|report"
-    r"|show|sell|put|get|need|want|use|do|leave|sent|gave|paid|took|got|charge|share|discuss|plug|order|buy"
-    r"|ordered|bought"
-    r"|help|replace|compare|spend|exchange|write|say|read|park|load|upload|save|meet|find|call|reach|contact|deliver)"
+    r"(?:send|give|return|bring|take|pay|mail|e-?mail|ship|post|address|make|hand|forward|transfer|connect|submit"
+    r"|report|show|sell|put|get|need|want|use|do|leave|sent|gave|paid|took|got|charge|share|discuss|plug|order|buy"
+    r"|ordered|bought|help|replace|compare|spend|exchange|write|say|read|park|load|upload|save|meet|find|call"
+    r"|reach|contact|deliver)"
 )
 # the infinitive's: "it takes long to", "what do I need to", "what do you want me to"
 _INFINITIVE_TO: Final = re.compile(
-    r"\b(?:costs?|takes?|needs?|have|has|had|ways?|long|wants?|wanted|likes?|loves?|prefer|able|supposed"
-    r"|allowed|going|try"
-    r"|trying|need(?:ed)?|ought|hoping|plan|planning|possible|easy|hard|best|better|how|when|where|what|due"
-    r"|expect(?:ed)?"
-    r"|(?:want|like|need|tell|told|ask|asked|allow|expect|advise|prefer)s? (?:me|us|you|him|her|them|it))"
-    r" to$"
+    r"\b(?:costs?|takes?|needs?|have|has|had|ways?|long|wants?|wanted|likes?|loves?|prefer|able|supposed|allowed"
+    r"|going|try|trying|need(?:ed)?|ought|hoping|plan|planning|possible|easy|hard|best|better|how|when|where|what"
+    r"|due|expect(?:ed)?|(?:want|like|need|tell|told|ask|asked|allow|expect|advise|prefer)s? (?:me|us|you|him|her"
+    r"|them|it)) to$"
 )
 _GAP: Final = re.compile(
     "|".join(
@@ -99,33 +96,30 @@ _GAP: Final = re.compile(
     )
 )
 _WITH_SUBJECT: Final = re.compile(
-    rf"\b{_TAKES_NOUN}\b(?: [\w']+){{0,3}}? (?:{AUXILIARY} \w+|(?:(?:{_BE}|have|has|had) )?(?:to|i|you|we"
-    rf"|they|he|she|it|{_THING}))\b"
-    rf".* {_PREPOSITION}$"
+    rf"\b{_TAKES_NOUN}\b(?: [\w']+){{0,3}}? (?:{AUXILIARY} \w+|(?:(?:{_BE}|have|has|had) )?(?:to|i|you|we|they|he"
+    rf"|she|it|{_THING}))\b.* {_PREPOSITION}$"
     # a noun and its clause: "the woman I spoke to"
-    r"|\b(?:the|a|an|any|some|this|that|one|ones|someone|somebody|something|anything|everything|all|only|my"
-    r"|first|last)(?: \w+){0,2}"
+    r"|\b(?:the|a|an|any|some|this|that|one|ones|someone|somebody|something|anything|everything|all|only|my|first"
+    r"|last)(?: \w+){0,2}"
     rf"(?: that| who| which)? (?:i|we|you|they|he|she)(?:'\w+)?\b(?: [\w']+){{0,4}} {_PREPOSITION}$"
 )
 # "What is it for?", "Who is this from?", "what that was about", "What's this charge for?"
 _OF_POINTING: Final = re.compile(
-    rf"\b(?:{_TAKES_NOUN}(?: \w+)? {_BE}|(?:what|who)'s)(?: all| \w+ing)? {_POINTING}(?: \w+)?(?: all)?"
-    r" (?:for|from|about|to|by|in|on|with|at|of)$"
-    rf"|\b{_TAKES_NOUN}(?: \w+)? {_POINTING}(?:'s| {_BE})(?: all)? (?:for|from|about|to|by|with|on|in|at)$"
-    rf"|\b(?:what|who)(?:'s| {_BE}) {_THING} about$"
+    rf"\b(?:{_TAKES_NOUN}(?: \w+)? {_BE}|(?:what|who)'s)(?: all| \w+ing)? {_POINTING}(?: \w+)?(?: all)? (?:for"
+    rf"|from|about|to|by|in|on|with|at|of)$|\b{_TAKES_NOUN}(?: \w+)? {_POINTING}(?:'s| {_BE})(?: all)? (?:for|from"
+    rf"|about|to|by|with|on|in|at)$|\b(?:what|who)(?:'s| {_BE}) {_THING} about$"
 )
 _OBJECT_THEN: Final = re.compile(
-    rf"\b{_GIVING}(?: (?:{_OBJECT}|{_THING}))(?: (?:out|back|on|off|up|over))?"
-    r" (?:to|from|for|with|in|on|into|about|by|at|under|as)$"
+    rf"\b(?:\w+ {_OBJECT}|{_GIVING} {_THING})(?: (?:out|back|on|off|up|over))? (?:to|from|for|with|in|on|into"
+    r"|about|by|at|under)$"
 )
 _PLACE: Final = re.compile(
     rf"\bwhere(?:'s| {_BE}) (?:{_POINTING}|(?:this|that|these|those|the) \w+ (?=\w+ing\b))(?: \w+ing)? (?:to|from|at)$"
     rf"|\bwhere (?:do|does|did|can|should|could|will|would|shall) {_PRONOUN}(?: have to"
-    rf"| need to)? (?:\w+ (?:{_OBJECT}|{_THING})"
-    r"|come|fly|depart|leave|start|belong|move|ship|travel|call) (?:to|from|at)$"
-    rf"|\bwhere (?:{_POINTING}(?:'s|'re)?)(?: {_BE})?(?: \w+ing)? (?:from|to|at)$"
-    rf"|\bwhere (?:does|did) (?:{_POINTING}|{_THING}) (?:\w+ )?(?:to|from)$"
-    r"|\bwhere (?:should|do|does|can|could) (?:i|we|it|he|she) go to$"
+    rf"| need to)? (?:\w+ (?:{_OBJECT}|{_THING})|come|fly|depart|leave|start|belong|move|ship|travel|call) (?:to"
+    rf"|from|at)$|\bwhere (?:{_POINTING}(?:'s|'re)?)(?: {_BE})?(?: \w+ing)? (?:from|to|at)$|\bwhere (?:does"
+    rf"|did) (?:{_POINTING}|{_THING}) (?:\w+ )?(?:to|from)$|\bwhere (?:should|do|does|can|could) (?:i|we|it|he"
+    r"|she) go to$"
 )
 _WORD_AND_PREPOSITION: Final = re.compile(
     LEAD + r"(?:what|who|where|which one|how many)(?: else)? (?:for|with|from|to|by|in|on|at)$"
@@ -138,33 +132,28 @@ _PREPOSITION_AND_WORD: Final = re.compile(
 _GOES_ON: Final = re.compile(r"\b(?:think|know|say|do|tell me|said|told me) (?:about|of)$")
 
 _OBJECT_VERB: Final = (
-    r"(?:sell|offer|accept|repair|fix|change|return|recommend|ask|order|take|book|reserve|rent|buy|bring|get"
-    r"|make|have|find|use"
-    r"|check|confirm|give|send|show|include|cover|charge|suggest|explain|arrange|replace|exchange|refund|add"
-    r"|remove|update|extend"
-    r"|renew|block|activate|receive|see|want|need|like|prefer|speak|do|carry|stock|keep|serve|supply|treat"
-    r"|support|require|handle"
-    r"|lend|borrow|put|download|access|reset|withdraw|deposit|owe|claim|contact|provide|mean|install|clean"
-    r"|wear|lose|expect"
-    r"|guarantee|involve|contain|raise|lower|increase|describe|request|hire|pick|set|try on|look at|talk to"
-    r"|speak to|speak with"
-    r"|look for|look up|fill (?:out|in)|(?:pick|set) up|(?:drop|pay|turn|switch) off|(?:turn|switch|put) on"
-    r"|(?:bring|send|give|pay"
+    r"(?:sell|offer|accept|repair|fix|change|return|recommend|ask|order|take|book|reserve|rent|buy|bring|get|make"
+    r"|have|find|use|check|confirm|give|send|show|include|cover|charge|suggest|explain|arrange|replace|exchange"
+    r"|refund|add|remove|update|extend|renew|block|activate|receive|see|want|need|like|prefer|speak|do|carry"
+    r"|stock|keep|serve|supply|treat|support|require|handle|lend|borrow|put|download|access|reset|withdraw"
+    r"|deposit|owe|claim|contact|provide|mean|install|clean|wear|lose|expect|guarantee|involve|contain|raise"
+    r"|lower|increase|describe|request|hire|pick|set|try on|look at|talk to|speak to|speak with|look for|look up"
+    r"|fill (?:out|in)|(?:pick|set) up|(?:drop|pay|turn|switch) off|(?:turn|switch|put) on|(?:bring|send|give|pay"
     r"|take) back|(?:bring|hand) in)"
 )
 # with "how" and "where" the thing is often clear: "How do I order?", "Where can I change?"
 _CLEAR_VERB: Final = (
-    r"(?:get|find|use|send|give|put|make|contact|have|take|bring|buy|return|change|expect|receive|reset"
-    r"|access|replace|check"
-    r"|exchange|update|add|remove|see|want|need|pick up|drop off|hand in|bring in|set up|fill in|fill out"
-    r"|activate|block|fix|download|claim|arrange|renew|extend|show|install|keep|borrow"
-    r"|charge|raise|increase)"
+    r"(?:get|find|use|send|give|put|make|contact|have|take|bring|buy|return|change|expect|receive|reset|access"
+    r"|replace|check|exchange|update|add|remove|see|want|need|pick up|drop off|hand in|bring in|set up|fill in"
+    r"|fill out|activate|block|fix|download|claim|arrange|renew|extend|show|install|keep|borrow|charge|raise"
+    r"|increase)"
 )
 _LACKING: Final = tuple(
     re.compile(pattern)
     for pattern in (
         LEAD
-        + rf"(?:{AUXILIARY}) {_PRONOUN}(?: {_ADVERB})?(?: (?:want|like|need|have|be able|try|prefer"
+        + rf"{AUXILIARY} (?:{_PRONOUN}|(?:the|my|your|our|this|that) \w+)(?: {_ADVERB})?(?: (?:want|like|need"
+        r"|have|be able|try|prefer"
         rf"|love) to)? {_OBJECT_VERB}$",
         rf"\b{_TAKES_NONE} (?:{AUXILIARY}) {_PRONOUN}(?: {_ADVERB})?(?: (?:have|need|go) to)? {_CLEAR_VERB}$",
         rf"\bwhere {AUXILIARY} (?:i|we) leave$",
@@ -182,16 +171,14 @@ _SUBJECT_AT_END: Final = tuple(
     for pattern in (
         LEAD
         + rf"(?:(?:what|which|how|when|where|why|who)(?: (?!{AUXILIARY} )\w+){{0,3}} )?(?:(?:{AUXILIARY}|has"
-        r"|have) (?:the|my|your|our|his|her"
-        rf"|their)|{AUXILIARY} an?) (?:(?:new|old|next|last|first|second|other|same|big|small|blue|red|whole"
-        r"|late|early|only) )?\w+$",
-        LEAD + rf"{_BE} (?:my|your|our|his|her|their|the) (?:(?:new|next|last|first|second|other"
-        r"|same) )?\w+$(?<! case)(?<! one)",
-        LEAD + rf"(?:what|which|whose|how many|how much) (?!{_PRONOUN} |{_POINTING} |{AUXILIARY} |the |my "
-        rf"|your |our )[\w']+ (?:\w+ )?(?:{AUXILIARY}"
-        rf"|{_BE}|has|have)$",
-        r"\b(?:is|are) there (?:any|some|no)(?:thing|one|body|where)(?: else)? (?:i|we|you) (?:can|could"
-        r"|should|must|would)$",
+        rf"|have) (?:the|my|your|our|his|her|their)|{AUXILIARY} an?) (?:(?:new|old|next|last|first|second|other"
+        r"|same|big|small|blue|red|whole|late|early|only) )?\w+$",
+        LEAD + rf"{_BE} (?:my|your|our|his|her|their|the) (?:(?:new|next|last|first|second|other|same) )?\w+$",
+        LEAD + rf"(?:what|which|whose|how {_MEASURE}) (?!{_PRONOUN} |{_POINTING} |{AUXILIARY} |the |my |your "
+        rf"|our )[\w']+ (?:\w+ )?(?:{AUXILIARY}|{_BE}|has|have)$",
+        LEAD + rf"how {_MEASURE} (?:{AUXILIARY}|has|have)$",
+        r"\b(?:is|are) there (?:any|some|no)(?:thing|one|body|where)(?: else)? (?:i|we|you) (?:can|could|should"
+        r"|must|would)$",
         LEAD
         + rf"(?:{_BE}|{AUXILIARY}|has|have) (?:any|some|every|no)(?:one|body)(?: else)?$",
         r"\b(?:while|when|until|till|once|unless|where|whenever) (?:you|it|there)$",
@@ -202,8 +189,9 @@ _SUPERLATIVE: Final = (
     r"|main|only)"
 )
 _COPULA_QUESTION: Final = re.compile(
-    LEAD + rf"(?:(?:how|why|when|where|who|what) )?{_BE} (?:it|this|that|these|those)(?: (?:all|still|really"
-    r"|too|so|the))? \w+$"
+    LEAD
+    + rf"(?:(?:how|why|when|where|who|what) )?{_BE} (?:it|this|that|these|those)(?: (?:all|still|really|too"
+    r"|so|the))? \w+$"
 )
 _WHICH_IS: Final = re.compile(
     LEAD + rf"(?:which|who|what)(?: (?:one|of (?:them|those|these)))?(?:'s| is| are| was) the {_SUPERLATIVE}$"

@@ -99,7 +99,8 @@ BARE_INFINITIVE: Final = re.compile(
 LACKS_OBJECT: Final = re.compile(
     r"\b(?:would|will|can|could|should|must|might|may|to|not|cannot|\w+n't|\w+'ll|\w+'d|i|we|you|they|please)"
     r" (?:take|bring|get|make|need|want|give|send|find|buy|use|show|put|have|include|require|contain|contact"
-    r"|reach|keep"
+    r"|reach|keep|recommend|authori[sz]e|offer|sell|replace|exchange|download|access|provide|guarantee|borrow"
+    r"|rent|reserve|claim|request"
     r"|bought|found|gave|sent|made|took|brought|told|put|received|ordered|lost|expect|expected)$"
 )
 # what Whisper writes for an article, or a word of which only the beginning was said: "from the" is "from that"

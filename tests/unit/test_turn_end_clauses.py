@@ -55,6 +55,7 @@ FINISHED = {
         "It's because my car broke down.", "Can you tell me if the train stops there?",
         "I wonder if the price includes breakfast.",
     ],
+    "a time that is the subject": ["After lunch would be better.", "Before noon is fine."],
     "it is all that was said": [
         "I think the blue one.", "I guess the second one.", "He told me the price.",
         "They told me the wrong number.", "I believe the other one.",
@@ -65,13 +66,15 @@ FINISHED = {
         "The man who repaired my heating was late.",
         "The tickets we bought online are lost.", "The form you sent me is wrong.",
         "The man who came said it was fine.", "My name is Anna and I live in Rome.",
-        "The day that works best is Monday.", "This is the woman I spoke to.", "That's the one I bought.",
+        "The day that works best is Monday.", "The elevator in our building is stuck.", "The first of May.",
+        "This is the woman I spoke to.", "That's the one I bought.",
         "The one I ordered last week.",
     ],
     "that is a pronoun": [
         "No, not that.", "I want to change that.", "Can I get a refund for that?", "I don't need that.",
         "Can you do that?", "How much is that?",
-        "I'd like one like that.", "Is it the same as that?", "We don't want that.", "I need to fix that.",
+        "I'd like one like that.", "I wasn't told about that.", "I don't want to wait that long.",
+        "Is that you?", "Is it the same as that?", "We don't want that.", "I need to fix that.",
     ],
     "the question has its clause": [
         "Can you tell me how much it is?", "I don't know what happened.", "I don't know which one.",

@@ -40,7 +40,8 @@ WHOLE = {
         "When will it be back on?", "I called before.",
         "Same as before.", "I've been there before.", "Friday then.", "Let's do that then.",
         "I'll take it then.", "What happens then?",
-        "What do I do then?", "Somebody called.", "You called.", "Has anyone called?", "My wife called.",
+        "What do I do then?", "Somebody called.", "You called.", "Tell him I called.", "Has anyone called?",
+        "My wife called.",
     ],
     "numbers": [
         "I want both.", "I'd like both.", "Ten dollars each.", "They are five euros each.",

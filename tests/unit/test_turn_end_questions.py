@@ -37,13 +37,15 @@ UNFINISHED = {
         "Would you recommend?", "Can I book?", "Could we reserve?", "Can I change?", "Could I return?",
         "Did you receive?",
         "Can you check?", "Could you also send?", "Do they serve?", "Does it include?", "May I ask?", "Can I speak?",
-        "Do I need to bring?", "Can I please order?", "Will you repair?",
+        "Do I need to bring?", "Does your garage have?", "Will the shop repair?", "Can I please order?",
+        "Will you repair?",
     ],
     "a subject without its verb": [
         "Can my husband?", "Will the doctor?", "Does your shop?", "What does the warranty?", "When does the next bus?",
         "Is my order?", "Is the pool?", "Was the parcel?", "Are the tickets?", "How many bags can?",
         "Which platform is?",
-        "Can I wait here while you?", "Does the new model?", "Has my payment?",
+        "Can I wait here while you?", "How often does?", "Is anyone?", "How far in advance do I?",
+        "Does the new model?", "Has my payment?",
     ],
 }  # fmt: skip
 FINISHED = {
@@ -63,7 +65,8 @@ FINISHED = {
         "Who with?", "Where to?",
         "Since when?", "From where?", "Until when?", "With whom?", "How do I log in?", "Where do I sign in?",
         "When can I come in?",
-        "Can you tell me who I should speak to?", "I don't know who to talk to.", "What are you interested in?",
+        "Can you tell me who I should speak to?", "What size do you have it in?",
+        "That's the number I'm calling from.", "I don't know who to talk to.", "What are you interested in?",
     ],
     "an object that the question word is": [
         "What do I need?", "What can you offer?", "Which one would you recommend?", "Who should I contact?",
@@ -84,7 +87,8 @@ FINISHED = {
         "Can my husband come?",
         "Where is the toilet?", "What is the price?", "When is the next bus?", "How is the weather?",
         "Which one is it?",
-        "Have a good day.", "Do you sell bread?", "Is my order ready?", "Are the tickets refundable?",
+        "Have a good day.", "When does the sale end?", "What else?", "What would the doctor do?",
+        "Do you sell bread?", "Is my order ready?", "Are the tickets refundable?",
     ],
     "an adjective that is said of something": [
         "Is that possible?", "Is that normal?", "Is that wrong?", "Is this free?", "Is this new?", "Is it different?",
