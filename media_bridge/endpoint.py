@@ -164,7 +164,7 @@ class Endpoint:
         return events
 
     def stop(self) -> list[EndpointEvent]:
-        """No frame comes for a while: what is being said ends here, and what is said later has nothing to do with it."""
+        """No frame comes for a while: what is being said ends here, and what is said later knows nothing of it."""
         events: list[EndpointEvent] = []
         for sign in _ON_STOP[self.state]:
             self.state = _TABLE[self.state][sign]

@@ -147,8 +147,8 @@ class Playout:
         return True
 
     def room_ms(self) -> int:
-        """How much sound still fits in below the limit. While held all of an answer does: whoever makes it shall not wait
-        for the caller to come back.
+        """How much sound still fits in below the limit. While held a whole answer does: whoever makes it shall not
+        wait for the caller to come back.
         """
         return max(0, (_HARD_LIMIT_MS if self._held else self._limit_ms) - self._queued_ms())
 
