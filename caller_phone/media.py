@@ -34,8 +34,6 @@ _MAX_LATE_S = 0.1
 # How long another busy thread may keep the interpreter from the sender. With Python's own 5 ms a busy event loop
 # moved packets of 50 calls by up to 30 ms, with this by 10 ms.
 _SWITCH_S = 0.0005
-# A stamp further from now than this is of a clock that was set, not of a slow reader.
-_MAX_STAMP_AGE_S = 5.0
 
 
 class MediaLeg:
@@ -51,6 +49,8 @@ class MediaLeg:
         self.stream: OutgoingStream | None = None
         self._remote: Address | None = None
         self._axis = HearingAxis()
+        # whatever came before this has been read
+        self._emptied_s = time.monotonic()
         # plain tuples of bytes: the garbage collector does not walk them, so a long talk causes no pauses
         self._sent: list[tuple[float, bytes]] = []
         self._received: list[tuple[float, bytes]] = []
@@ -115,17 +115,19 @@ class MediaLeg:
                 self.ear.hear(sound.at_s, sound.samples)
 
     def _datagrams(self) -> Iterator[tuple[bytes, float]]:
+        began_s = time.monotonic()
         while True:
             try:
                 data, ancillary, _, _ = self.socket.recvmsg(
                     _DATAGRAM_BYTES, socket.CMSG_SPACE(_TIMESPEC.size)
                 )
             except BlockingIOError:
+                self._emptied_s = began_s
                 return
             except OSError:
                 # the leg was closed by the loop's thread meanwhile
                 return
-            yield data, _arrival(ancillary)
+            yield data, _arrival(ancillary, self._emptied_s)
 
 
 class MediaEngine:
@@ -217,15 +219,17 @@ class MediaEngine:
                 key.data.receive_all()
 
 
-def _arrival(ancillary: list[tuple[int, int, bytes]]) -> float:
-    """The kernel's stamp as monotonic seconds; where it gives none, now."""
+def _arrival(ancillary: list[tuple[int, int, bytes]], since_s: float) -> float:
+    """The kernel's stamp as monotonic seconds; where it gives none, now.
+
+    Not before `since_s`, when the socket was last found empty: the wall clock may be set while a packet waits.
+    """
     now = time.monotonic()
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == _TIMESTAMPNS and len(data) == _TIMESPEC.size:
             seconds, nanoseconds = _TIMESPEC.unpack(data)
             age_s: float = time.time() - (seconds + nanoseconds / 1e9)
-            if 0 <= age_s < _MAX_STAMP_AGE_S:
-                return now - age_s
+            return max(now - max(age_s, 0.0), since_s)
     return now
 
 

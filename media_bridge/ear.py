@@ -42,6 +42,11 @@ class Ear:
         self.hear(pcm, now, bot_level_dbfs)
         return self.decide()
 
+    def stop(self) -> None:
+        """Nothing is heard for a while: what is being said ends here; `decide` tells."""
+        self._decide_on_heard()
+        self._events += self._endpoint.stop()
+
     def so_far(self) -> Utterance | None:
         return self._endpoint.so_far()
 

@@ -85,6 +85,13 @@ _TABLE: dict[EndpointState, dict[_Sign, EndpointState]] = {
     EndpointState.STOPPING: {_Sign.AGAIN: EndpointState.SPEAKING, _Sign.END: EndpointState.QUIET},
 }
 
+_ON_STOP: dict[EndpointState, tuple[_Sign, ...]] = {
+    EndpointState.QUIET: (),
+    EndpointState.STARTING: (_Sign.NOTHING,),
+    EndpointState.SPEAKING: (_Sign.PAUSE, _Sign.END),
+    EndpointState.STOPPING: (_Sign.END,),
+}
+
 
 class Endpoint:
     """One for each call: `feed` it every 20 ms of the caller, silence included.
@@ -154,6 +161,18 @@ class Endpoint:
             before = self._sound.position - self._pre_roll - _BEFORE_SAMPLES
             self._sound.forget(before)
             self._wide.forget(before * self._rate // RATE)
+        return events
+
+    def stop(self) -> list[EndpointEvent]:
+        """No frame comes for a while: what is being said ends here, and what is said later knows nothing of it."""
+        events: list[EndpointEvent] = []
+        for sign in _ON_STOP[self.state]:
+            self.state = _TABLE[self.state][sign]
+            events += self._act(sign)
+        self._sound.forget(self._sound.position)
+        self._wide.forget(self._wide.position)
+        self._bot_levels.clear()
+        self._bot_levels.append(-inf)
         return events
 
     def so_far(self) -> Utterance | None:

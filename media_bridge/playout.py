@@ -88,6 +88,7 @@ class Playout:
         self._put_samples = 0
         self._played_samples = 0
         self._voice = _Voice.PLAYING
+        self._paused = self._held = False
         self._sounding = False
         self.underruns = 0
 
@@ -146,18 +147,32 @@ class Playout:
         return True
 
     def room_ms(self) -> int:
-        """How much sound still fits in below the limit."""
-        return max(0, self._limit_ms - self._queued_ms())
+        """How much sound still fits in below the limit. While held a whole answer does: whoever makes it shall not
+        wait for the caller to come back.
+        """
+        return max(0, (_HARD_LIMIT_MS if self._held else self._limit_ms) - self._queued_ms())
 
     # --- the listener's side
 
     def pause(self) -> None:
         """Be silent from the next tick on, but for a fade of 5 ms; nothing is lost."""
-        self._voice = _ON_PAUSE.get(self._voice, self._voice)
+        self._paused = True
+        self._change_voice()
 
     def resume(self) -> None:
-        """Go on with the sample the pause came before."""
-        self._voice = _ON_RESUME.get(self._voice, self._voice)
+        """Go on with the sample the pause came before, or with the end of the hold."""
+        self._paused = False
+        self._change_voice()
+
+    def hold(self) -> None:
+        """The same silence, over all turns and whatever is paused and resumed meanwhile, until `unhold`."""
+        self._held = True
+        self._change_voice()
+
+    def unhold(self) -> None:
+        """Go on with the sample the hold came before, if no pause is left."""
+        self._held = False
+        self._change_voice()
 
     @property
     def is_dry(self) -> bool:
@@ -166,7 +181,7 @@ class Playout:
         return self._open and playing and self._played_samples > 0 and not self._has_frame
 
     def flush(self, unheard_samples: int = 0) -> Heard:
-        """Drop what has not been played and close the turn; no PlayoutFinished follows.
+        """Drop what has not been played and close the turn, which ends a pause; no PlayoutFinished follows.
 
         `unheard_samples` of what was taken will not be played either.
         """
@@ -177,7 +192,8 @@ class Playout:
         self._open = False
         self._finished = True
         self._sounding = False
-        self._voice = _Voice.PLAYING
+        self._paused = False
+        self._voice = _Voice.PAUSED if self._held else _Voice.PLAYING
         return heard
 
     def heard(self, unheard_samples: int = 0) -> Heard:
@@ -264,6 +280,10 @@ class Playout:
         return PlayoutFrame(pcm, "speech", level_dbfs(pcm), events, turn, taken)
 
     # --- small things
+
+    def _change_voice(self) -> None:
+        change = _ON_PAUSE if self._paused or self._held else _ON_RESUME
+        self._voice = change.get(self._voice, self._voice)
 
     def _queued_ms(self) -> int:
         return len(self._queue) // 2 * 1000 // self._rate

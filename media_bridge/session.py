@@ -9,6 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict
+from math import inf
 
 from media_bridge.ear import Ear
 from media_bridge.events import (
@@ -70,6 +71,7 @@ class MediaSession:
         self._spoken: deque[tuple[bytes, float | None]] = deque(maxlen=MAX_CATCH_UP)
         self._again_left = _HEAR_AGAIN
         self._on_hold = False
+        self._off_hold_at = self._opened_at = -inf
         self._watched_since = 0.0
         self._timed_out = False
         self._met = False
@@ -95,9 +97,26 @@ class MediaSession:
         self._watched_since = self._clock()
 
     def hold(self, on: bool) -> None:
-        """While on hold the caller is not listened to and may be silent for any time; sending goes on."""
+        """While on hold the caller neither hears nor is listened to, and may be silent for any time.
+
+        What they were saying ends, the bot's voice stands still, and silence is sent.
+        """
+        if on == self._on_hold:
+            return
         self._on_hold = on
         self._watched_since = self._clock()
+        if on:
+            self._ear.stop()
+            self._playout.hold()
+            self._transport.take_back(self._playout, self._clock())
+            self._room.set()
+        else:
+            self._playout.unhold()
+            self._off_hold_at = self._clock()
+
+    @property
+    def on_hold(self) -> bool:
+        return self._on_hold
 
     # --- the bot's voice
 
@@ -105,6 +124,7 @@ class MediaSession:
         """Open a turn; turn numbers only grow. What is left of an earlier one is dropped."""
         now = self._clock()
         on_its_way = self._transport.unheard_samples(now)
+        self._opened_at = now
         if self._playout.start_turn(turn) and on_its_way:
             self._transport.drop(self._playout, now)
         self._room.set()
@@ -153,7 +173,7 @@ class MediaSession:
         return self._playout.heard(self._transport.unheard_samples(self._clock()))
 
     def first_packet_at(self, turn: int) -> float | None:
-        """The instant the first packet of this turn's speech was sent; None if none was."""
+        """The instant the first packet of this turn's speech was sent; None if none was, or if a hold delayed it."""
         return self._first_packets.get(turn)
 
     # --- the caller's voice
@@ -190,7 +210,7 @@ class MediaSession:
         for frame in self._transport.speak(self._playout, now, skipped):
             self._spoken.append((frame.pcm, frame.level if frame.kind == "speech" else None))
             for event in frame.events:
-                if isinstance(event, PlayoutStarted):
+                if isinstance(event, PlayoutStarted) and self._off_hold_at < self._opened_at:
                     self._first_packets[event.turn] = event.at
                 self._on_event(event)
         if not self._room.is_set() and self._playout.room_ms():

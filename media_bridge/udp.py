@@ -31,7 +31,6 @@ _FLOOD_DATAGRAMS = 32
 _SO_TIMESTAMPNS = 35
 _TIMESPEC = struct.Struct("@qq")
 _ANCILLARY_BYTES = socket.CMSG_SPACE(_TIMESPEC.size)
-_OLDEST_S = 10.0
 
 _log = logging.getLogger(__name__)
 
@@ -72,6 +71,8 @@ class RtpSocket:
         self._clock = clock
         self._peer: Address | None = None
         self._connected = False
+        # whatever came before this has been read
+        self._emptied_at = clock()
         # RFC 3550 section 5.1: all three begin at random
         self._sequence = random.getrandbits(16)
         self._timestamp = random.getrandbits(32)
@@ -100,10 +101,12 @@ class RtpSocket:
         """The packets that came from the peer since the last call, each with the instant it arrived."""
         packets: list[tuple[RtpPacket, float]] = []
         strangers = 0
+        began = self._clock()
         for _ in range(_MAX_DATAGRAMS):
             try:
                 data, ancillary, _flags, source = self._sock.recvmsg(_DATAGRAM_BYTES, _ANCILLARY_BYTES)
             except BlockingIOError:
+                self._emptied_at = began
                 break
             except OSError as error:
                 # an ICMP error that came back for something sent; reading it clears it
@@ -181,8 +184,8 @@ class RtpSocket:
             if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS and len(data) == _TIMESPEC.size:
                 seconds, nanoseconds = _TIMESPEC.unpack(data)
                 age: float = time.time() - seconds - nanoseconds * 1e-9
-                # the wall clock may be set while a packet waits
-                return now - min(max(age, 0.0), _OLDEST_S)
+                # the wall clock may be set while a packet waits: it has waited for less than since the last time
+                return max(now - max(age, 0.0), self._emptied_at)
         return now
 
     def _warn(self, text: str, *arguments: object) -> None:

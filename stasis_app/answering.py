@@ -143,8 +143,10 @@ async def _speak(
 async def _let_it_be_heard(turn: Turn, parts: Parts, now: Callable[[], float]) -> None:
     """What was made before a failure is heard before the apology."""
     give_up_at = turn.sound_until + _LATER_THAN_THOUGHT_S
-    while now() < give_up_at and not all_was_heard(parts.media, turn.number):  # noqa: ASYNC110 - playout tells nobody
+    while now() < give_up_at and not all_was_heard(parts.media, turn.number):
         await asyncio.sleep(_TICK_S)
+        if parts.media.on_hold:
+            give_up_at += _TICK_S
 
 
 async def _words(turn: Turn, parts: Parts, expected: Expected | None) -> str:

@@ -25,7 +25,7 @@ async def keep_patience(turn: Turn, parts: Parts) -> None:
 
     A filler is played once for each silence, between two sentences or before the first, and once more when it goes on
     for a tool or behind one; never while the caller speaks. Silence counts from what the caller has really heard, so
-    that a pause of playout is none.
+    that neither a pause of playout nor a hold is one.
     """
     clock = asyncio.get_running_loop().time
     await turn.until_released()
@@ -35,7 +35,7 @@ async def keep_patience(turn: Turn, parts: Parts) -> None:
         now, waits = clock(), _waits(turn, parts.profile)
         if now - max(began, turn.sound_until, turn.advanced) >= waits.limit_s:
             raise TimeoutError
-        if not all_was_heard(parts.media, turn.number):
+        if parts.media.on_hold or not all_was_heard(parts.media, turn.number):
             silent_since = now
         elif (
             now - silent_since >= waits.filler_s

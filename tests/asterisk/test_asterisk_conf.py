@@ -222,6 +222,36 @@ class TestBot:
             await bot.call("POST", f"channels/{channel}/answer")
         assert call.result()[0].successful == 1
 
+    async def test_its_limit_ends_with_it(self, tmp_path: Path) -> None:
+        """Whom the bot has put through may talk on; who comes back to it is limited again; messages are heard whole."""
+        conf = tmp_path / "conf"
+        shutil.copytree(CONF_DIR, conf)
+        dialplan = conf / "voicebot" / "extensions_voicebot.conf"
+        text = dialplan.read_text().replace("TIMEOUT(absolute)=3600", "TIMEOUT(absolute)=2")
+        # the person, and the lines that bring the caller back
+        text = text.replace(
+            " same => n,NoOp(The bot put",
+            " same => n,Answer()\n same => n,Wait(3)\n same => n,NoOp(The bot put",
+        )
+        text = re.sub(r"^; (same => n,Gosub\(voicebot-)", r" \1", text, flags=re.MULTILINE)
+        dialplan.write_text(text)
+        async with private_asterisk(conf) as short:
+            result, speech_s = await listen(short, "1000")
+            assert (result.causes, 3 < speech_s < 8) == ([41], True), "no bot: three announcements"
+            loop = asyncio.get_running_loop()
+            async with AriProbe(short) as bot, asyncio.TaskGroup() as group:
+                call = group.create_task(listen(short, "1000"))
+                channel = (await bot.event("StasisStart"))["channel"]["id"]
+                place = {"context": "voicebot-transfer", "extension": "2000", "priority": "1"}
+                await bot.call("POST", f"channels/{channel}/continue", **place)
+                put_through = loop.time()
+                assert (await bot.event("StasisStart"))["channel"]["id"] == channel
+                back = loop.time()
+                assert back - put_through >= 3
+                await call
+                assert 1 < loop.time() - back < 5
+        assert call.result()[0].successful == 1
+
     async def test_functions_that_write_files_are_out_of_its_reach(
         self, asterisk: AsteriskProcess, tmp_path: Path
     ) -> None:

@@ -14,7 +14,7 @@ FADE = 40
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("put"), st.integers(0, 2000)),
-        st.tuples(st.sampled_from(["pause", "resume", "sentence"]), st.just(0)),
+        st.tuples(st.sampled_from(["pause", "resume", "hold", "unhold", "sentence"]), st.just(0)),
         st.tuples(st.just("take"), st.integers(1, 6)),
     ),
     max_size=60,
@@ -67,7 +67,12 @@ def test_no_sample_is_lost_or_repeated(script: list[tuple[str, int]]) -> None:
                 line.playout.pause()
             case "resume":
                 line.playout.resume()
+            case "hold":
+                line.playout.hold()
+            case "unhold":
+                line.playout.unhold()
     line.playout.resume()
+    line.playout.unhold()
     line.playout.end_turn(1)
     while PlayoutFinished(1, 0.0) not in line.events:
         line.take()
@@ -97,6 +102,10 @@ def test_what_is_heard_is_what_went_out(script: list[tuple[str, int]]) -> None:
                 line.playout.pause()
             case "resume":
                 line.playout.resume()
+            case "hold":
+                line.playout.hold()
+            case "unhold":
+                line.playout.unhold()
             case "sentence":
                 line.playout.begin_sentence(1, f"Sentence {number}.")
     heard = line.playout.flush()

@@ -55,6 +55,22 @@ def test_every_line_of_the_dialplan_is_taken() -> None:
         assert line.count("[") == line.count("]"), line
 
 
+def test_the_bots_time_limit_never_cuts_a_talk_with_a_person() -> None:
+    """It is set before the bot, and a channel keeps it. The lines to be uncommented count."""
+    text = (CONF_DIR / "voicebot" / "extensions_voicebot.conf").read_text()
+    dialling, asking = 0, 0
+    for context in re.split(r"^\[", text, flags=re.MULTILINE)[1:]:
+        steps = re.findall(r"^;? ?(?:exten => [^,]+,1|same => n(?:\(\w+\))?),(.+)$", context, re.MULTILINE)
+        for at, step in enumerate(steps):
+            if step.startswith("Dial("):
+                dialling += 1
+                assert "Set(TIMEOUT(absolute)=0)" in steps[:at], f"[{context.partition(']')[0]}] {step}"
+            if step.startswith("Gosub(voicebot-talk"):
+                asking += 1
+                assert steps[at - 1] == "Gosub(voicebot-before,s,1)", step
+    assert (dialling, asking) == (2, 4)
+
+
 def test_no_example_in_the_documentation_dials_what_a_caller_sent() -> None:
     """S3: comments of the files and snippets of the pages are copied as they are."""
     root = CONF_DIR.parent

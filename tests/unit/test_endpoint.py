@@ -196,6 +196,43 @@ def test_an_endless_utterance_is_cut_and_the_next_begins() -> None:
     assert cut[1].started - cut[0].ended <= 0.02
 
 
+class TestStop:
+    """The caller is put on hold, or puts us on hold."""
+
+    @pytest.mark.parametrize(
+        ("before", "ends"),
+        [
+            ("." * 20, []),
+            ("." * 20 + "###", []),
+            ("." * 20 + "#" * 30, ["SpeechPaused", "SpeechEnded"]),
+            ("." * 20 + "#" * 30 + "." * 15, ["SpeechEnded"]),
+        ],
+        ids=["quiet", "about to speak", "speaking", "pausing"],
+    )
+    def test_what_is_being_said_ends_there(self, before: str, ends: list[str]) -> None:
+        script = Script()
+        script.play(before)
+        assert shape(script.endpoint.stop()) == ends
+        assert script.endpoint.state is EndpointState.QUIET
+        assert script.endpoint.stop() == []
+
+    def test_what_is_said_after_it_is_another_utterance_with_none_of_the_old_sound(self) -> None:
+        script = Script()
+        script.play("." * 20 + "#" * 30)
+        (first,) = utterances(script.endpoint.stop())
+        assert (first.number, round(first.ended, 2)) == (1, 1.0)
+        script.frames += 6000  # two minutes
+        (second,) = utterances(script.play("#" * 30 + "." * 50))
+        assert (second.number, round(second.started, 2)) == (2, 121.0)
+        assert len(second.pcm) == 2 * 8 * (600 + 200)
+
+    def test_the_bot_that_spoke_before_it_has_no_echo_after_it(self) -> None:
+        script = Script()
+        script.play("." * 20, bot=-5.0)
+        script.endpoint.stop()
+        assert shape(script.play("#" * 5)) == ["SpeechStarted"]
+
+
 def test_memory_is_bounded_in_silence_in_speech_and_in_flicker() -> None:
     script = Script(EndpointSettings(max_utterance_ms=2000))
     for marks in ("." * 2000, "#" * 2000, "#..." * 500):

@@ -203,6 +203,82 @@ def test_a_pause_before_the_first_sound_holds_it_back() -> None:
     assert [type(event) for event in playout.take(0.0).events] == [PlayoutStarted]
 
 
+class TestHold:
+    def test_it_is_silent_and_goes_on_at_the_sample(self) -> None:
+        playout = Playout()
+        playout.start_turn(1)
+        playout.put(1, ramp := pcm_of(np.arange(1600.0) + 1000))
+        before = take(playout, 3)
+        playout.hold()
+        assert kinds(take(playout, 501)) == "s" + "-" * 500
+        assert playout.heard().sentences == ()
+        playout.unhold()
+        after = take(playout, 7)
+        sound = sound_of(b"".join(frame.pcm for frame in before + after))
+        faded = slice(480, 520)
+        expected = sound_of(ramp).copy()
+        assert (sound[faded] <= expected[faded]).all()
+        sound[faded] = expected[faded]
+        assert np.array_equal(sound, expected)
+
+    def test_what_was_heard_is_what_went_out_before_it(self) -> None:
+        playout = speaking(10)
+        playout.end_turn(1)
+        take(playout, 4)
+        playout.hold()
+        frames = take(playout, 500)
+        assert not [event for frame in frames for event in frame.events]
+        heard = playout.heard()
+        assert heard.sentences[0].played_samples == 4 * 160
+        assert heard_text(heard) == ("Good", True)
+
+    @pytest.mark.parametrize("order", ["phrh", "hprh", "hpr", "hr", "prhpr"])
+    def test_a_judge_that_resumes_does_not_end_it(self, order: str) -> None:
+        """p and r: paused and resumed, because the caller spoke; h: held."""
+        playout = speaking(10)
+        take(playout, 2)
+        for change in order:
+            {"p": playout.pause, "r": playout.resume, "h": playout.hold}[change]()
+        assert kinds(take(playout, 5)) == "s----", "a fade, and silence"
+        playout.unhold()
+        assert kinds(take(playout, 8)) == "s" * 8
+
+    def test_a_pause_outlasts_it(self) -> None:
+        playout = speaking(10)
+        playout.hold()
+        playout.pause()
+        playout.unhold()
+        assert kinds(take(playout, 5)) == "-----"
+        playout.resume()
+        assert kinds(take(playout, 5)) == "sssss"
+
+    def test_a_turn_that_begins_meanwhile_waits_for_its_end(self) -> None:
+        playout = speaking(10)
+        take(playout, 2)
+        playout.hold()
+        assert playout.flush().sentences[0].played_samples == 320
+        playout.resume()
+        playout.start_turn(2)
+        playout.put(2, FRAME * 3)
+        playout.end_turn(2)
+        frames = take(playout, 50)
+        assert kinds(frames) == "-" * 50
+        assert not [event for frame in frames for event in frame.events]
+        playout.unhold()
+        frames = take(playout, 4)
+        assert kinds(frames) == "sss-"
+        assert frames[0].events == (PlayoutStarted(2, 0.0),)
+
+    def test_a_whole_answer_can_be_made_meanwhile(self) -> None:
+        """Whoever makes it would time out, and a worker would be kept from others."""
+        playout = speaking(0)
+        playout.hold()
+        playout.put(1, FRAME * 3000)
+        assert playout.room_ms() == 60_000
+        playout.unhold()
+        assert playout.room_ms() == 0
+
+
 def test_a_flush_is_silent_with_the_next_tick_and_finishes_nothing() -> None:
     playout = speaking(10)
     take(playout, 4)

@@ -5,6 +5,7 @@ import contextlib
 import socket
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -12,7 +13,9 @@ import numpy as np
 import pytest
 
 from caller_phone.errors import CallEnded, CallFailed, PhoneError, SpeechFileError
+from caller_phone.media import MediaLeg
 from caller_phone.phone import Call, Codec, Phone, Timers, local_host_for
+from caller_phone.rtp import RtpPacket, pack
 from caller_phone.ruler import packet_figures, response_ms, talkspurts
 
 FAST = Timers(t1=0.02, t2=0.16, t4=0.2)
@@ -262,3 +265,19 @@ async def test_ports_of_a_range_and_their_end(narrow: range) -> None:
         with pytest.raises(PhoneError, match="widen the range"):
             async with caller.call(uri(callee)):
                 pass
+
+
+@pytest.mark.parametrize("step_s", [3.0, -3.0])
+def test_a_wall_clock_that_is_set_while_a_packet_waits_moves_it_by_no_more_than_it_waited(
+    monkeypatch: pytest.MonkeyPatch, step_s: float
+) -> None:
+    leg = MediaLeg("127.0.0.1", None)
+    with leg.socket, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+        read_before_s = time.monotonic()
+        leg.receive_all()
+        peer.sendto(pack(RtpPacket(0, False, 1, 160, 7, bytes(160))), leg.address)
+        wall = time.time
+        monkeypatch.setattr("caller_phone.media.time.time", lambda: wall() + step_s)
+        leg.receive_all()
+    (received,) = leg.recording().received
+    assert read_before_s <= received.at_s <= time.monotonic()

@@ -154,6 +154,43 @@ class TestReceiving:
         gaps = [later - earlier for earlier, later in zip(arrivals, [*arrivals[1:], read_at], strict=True)]
         assert all(gap > 0.015 for gap in gaps), gaps
 
+    @pytest.mark.parametrize("step_s", [3.0, 0.3, -3.0])
+    def test_a_wall_clock_that_is_set_while_a_packet_waits_moves_it_by_a_tick_at_most(
+        self,
+        transport: RtpSocket,
+        bot: socket.socket,
+        peer: socket.socket,
+        monkeypatch: pytest.MonkeyPatch,
+        step_s: float,
+    ) -> None:
+        """A packet that seems to be faster than all before it would move the jitter buffer's playhead."""
+        transport.set_peer(*peer.getsockname())
+        read_before = time.monotonic()
+        assert transport.receive() == []
+        peer.sendto(packet(1), bot.getsockname())
+        wall = time.time
+        monkeypatch.setattr("media_bridge.udp.time.time", lambda: wall() + step_s)
+        ((_, arrived),) = transport.receive()
+        assert read_before <= arrived <= time.monotonic()
+
+    def test_a_packet_that_found_no_turn_keeps_its_stamp(
+        self,
+        transport: RtpSocket,
+        bot: socket.socket,
+        peer: socket.socket,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """A tick reads so many and no more: what is left over came before it."""
+        monkeypatch.setattr("media_bridge.udp._MAX_DATAGRAMS", 2)
+        transport.set_peer(*peer.getsockname())
+        for sequence in range(3):
+            peer.sendto(packet(sequence), bot.getsockname())
+        sent_at = time.monotonic()
+        assert sequences(transport) == [0, 1]
+        time.sleep(0.02)
+        ((_, arrived),) = transport.receive()
+        assert arrived <= sent_at
+
     def test_a_flood_writes_one_line(
         self,
         transport: RtpSocket,
