@@ -15,12 +15,16 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpu_workers.errors import RequestError
-from gpu_workers.guard import Guard
+from gpu_workers.guard import PREFIX, Guard, answer, route_of
 from gpu_workers.llm.line import MAX_BODY, queue_full
 
 VARIABLE: Final = "VOICEBOT_GATE"
 WARMING: Final = "x-voicebot-warming"
 _WARM_UP_S: Final = 5
+_HEALTH: Final = "/health"
+# what our other workers answer without a key. vLLM has more, and asks for its key below a few prefixes only:
+# POST /invocations is a chat like any other, /scale_elastic_ep and the like rule the server
+_WITHOUT_KEY: Final = frozenset({_HEALTH, "/metrics", "/metrics/", "/docs", "/openapi.json"})
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,8 @@ class Terms:
 
 
 class Gate:
-    """ASGI middleware: 503 until warm, 429 when full, 413 for a body beyond 4 MiB; /health as of our other workers."""
+    """ASGI middleware: what is below /v1/, behind 503 until warm, 429 when full, 413 for a body beyond 4 MiB; /health
+    as of our other workers; 404 for all else that vLLM has."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._terms = Terms.from_environment()
@@ -60,9 +65,16 @@ class Gate:
         self._busy = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == "/health":
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] != "http":
+            await send({"type": "websocket.close"})  # before it is accepted: 403
+        elif not _is_open_to_anybody(scope) and not route_of(scope).startswith(PREFIX):
+            what = f"there is no {scope['method']} {route_of(scope)[:100]} here: requests go below {PREFIX}"
+            await answer(RequestError(404, what, code="not_found"), receive, send)
+        elif route_of(scope) == _HEALTH:
             await self._health(scope, receive, send)
-        elif scope["type"] != "http" or scope["method"] != "POST" or self._is_warm_up(scope):
+        elif scope["method"] != "POST" or self._is_warm_up(scope):
             await self._app(scope, receive, send)
         else:
             self._busy += 1
@@ -110,3 +122,7 @@ class Gate:
             "detail": "" if ready else "it warms up" if live else "the engine is dead",
         }
         await JSONResponse(said, 200 if ready else 503)(scope, receive, send)
+
+
+def _is_open_to_anybody(scope: Scope) -> bool:
+    return scope["method"] in {"GET", "HEAD"} and route_of(scope) in _WITHOUT_KEY

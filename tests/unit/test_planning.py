@@ -166,6 +166,22 @@ class TestConfiguration:
             config(f"workers: {{llm: {{extra_args: ['{argument}', x]}}}}")
 
     @pytest.mark.parametrize(
+        ("argument", "mend"),
+        [
+            ("--api-key=s3cret", r"set workers\.llm\.api_key instead"),
+            ("--host", r"set workers\.llm\.host instead"),
+            ("--port=1", r"set workers\.llm\.port instead"),
+            ("--model", r"set workers\.llm\.model instead"),
+            ("--served_model_name", "take it out"),
+            ("--middleware", "take it out"),
+        ],
+    )
+    def test_what_the_worker_sets_is_no_extra_argument(self, argument: str, mend: str) -> None:
+        with pytest.raises(ConfigError, match=f"extra_args: has --.*which the worker sets: .*{mend}") as caught:
+            config(f"workers: {{llm: {{engine: vllm, model: a/b, extra_args: ['{argument}', x]}}}}")
+        assert "s3cret" not in str(caught.value)
+
+    @pytest.mark.parametrize(
         "written",
         [
             "quantization: fp8",

@@ -20,6 +20,7 @@ import aiohttp
 import pytest
 
 from gpu_workers.client import Health, LlmClient, Message, health
+from gpu_workers.llm.gate import Gate, Terms
 
 STAND_IN = Path(__file__).parents[1] / "support" / "fake_vllm"
 TALK = [{"role": "system", "content": "Be brief."}, {"role": "assistant", "content": "Hello."}]
@@ -111,10 +112,51 @@ async def test_it_is_ready_only_when_it_is_warm(start: Start) -> None:
                     refused.append((answer.status, answer.headers.get("Retry-After"), said["error"]["code"]))
             await asyncio.sleep(0.02)
         assert set(refused) == {(503, "5", "loading")}
-        async with http.get(f"{worker.url}/asked") as answer:
+        async with http.get(f"{worker.url}/v1/asked") as answer:
             (warmed,) = [one for one in await answer.json() if one["messages"]]
         assert warmed == {"model": "/models/m", "messages": TALK, "max_tokens": 1}, "each beginning once"
         assert await health(http, worker.url) == Health(True, "/models/m", "cpu", "ready")
+
+
+async def test_vllms_other_ways_in_are_closed(start: Start) -> None:
+    """Its key guards a few prefixes, and its other paths answer a chat all the same: past key, line and size."""
+    async with start() as worker, aiohttp.ClientSession() as http:
+        await worker.ready(http)
+        for method, path in (
+            ("POST", "/invocations"),
+            ("GET", "/invocations"),
+            ("POST", "/health"),
+            ("POST", "/v1"),
+            ("DELETE", "/v2/models"),
+            ("OPTIONS", "/tokenize"),
+        ):
+            async with http.request(method, worker.url + path, json={"messages": []}) as answer:
+                assert answer.status == 404, f"{method} {path}"
+                assert (await answer.json())["error"]["code"] == "not_found"
+        for path in ("/health", "/metrics", "/docs", "/openapi.json", "/v1/models"):
+            async with http.get(worker.url + path) as answer:
+                assert answer.status == 200, path
+        async with http.get(f"{worker.url}/v1/asked") as answer:
+            assert len(await answer.json()) == 1, "nothing but the warm-up got through"
+
+
+async def test_a_websocket_does_not_get_to_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One would stand in no line."""
+    terms = Terms("/nowhere", "token", running=1, waiting=1, model="m", device="cpu")
+    monkeypatch.setenv(*terms.to_environment().popitem())
+    sent: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        raise AssertionError("it got through")
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "websocket.connect"}
+
+    await Gate(app)({"type": "websocket", "path": "/v1/realtime", "headers": []}, receive, send)
+    assert sent == [{"type": "websocket.close"}]
 
 
 async def test_when_its_line_is_full_it_says_so(start: Start) -> None:

@@ -34,11 +34,17 @@ def app() -> FastAPI:
     async def models() -> JSONResponse:
         return JSONResponse({"data": []})
 
-    @made.get("/asked")
+    @made.get("/v1/asked")
     async def what_was_asked() -> JSONResponse:
         return JSONResponse(asked)
 
+    @made.get("/metrics")
+    async def metrics() -> Response:
+        return Response("vllm:num_requests_running 0\n")
+
+    # vLLM has the second one too, and asks for its key below /v1, /v2, /inference and /cohere only
     @made.post("/v1/chat/completions")
+    @made.post("/invocations")
     async def chat(request: Request) -> Response:
         body = await request.json()
         asked.append(body)
