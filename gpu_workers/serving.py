@@ -7,7 +7,6 @@ import asyncio
 import concurrent.futures
 import logging
 import os
-import signal
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
@@ -26,6 +25,7 @@ from starlette.exceptions import HTTPException
 from gpu_workers.errors import ErrorType, GpuWorkersError, ModelError, RequestError
 from gpu_workers.guard import Guard
 from gpu_workers.settings import WorkerSettings
+from gpu_workers.signals import on_signal
 from gpu_workers.status import Metrics, Phase, Status
 
 log = logging.getLogger(__name__)
@@ -73,13 +73,13 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        stop = asyncio.Event()
-        living = asyncio.create_task(_live(status, engine, stop))
+        stop, loaded = asyncio.Event(), asyncio.Event()
+        living = asyncio.create_task(_live(status, engine, loaded, stop))
         try:
             yield
         finally:
             stop.set()
-            if status.phase is Phase.LOADING:
+            if not loaded.is_set():  # nobody waits for the rest of a model, or of its download
                 living.cancel()
             await asyncio.wait({living})
 
@@ -107,12 +107,14 @@ def create_app(
     return app
 
 
-async def _live(status: Status, engine: Engine, stop: asyncio.Event) -> None:
+async def _live(status: Status, engine: Engine, loaded: asyncio.Event, stop: asyncio.Event) -> None:
     """From loading to the end; a failure is kept in `status` and ends the process (see `_Server`)."""
     try:
         async with engine():
+            loaded.set()
             status.enter(Phase.READY)
-            log.info("%s worker ready: %s on %s", status.kind, status.model, status.device)
+            if status.phase is Phase.READY:
+                log.info("%s worker ready: %s on %s", status.kind, status.model, status.device)
             await stop.wait()
     except GpuWorkersError as error:
         status.enter(Phase.FAILED, str(error))
@@ -199,7 +201,10 @@ async def in_daemon_thread(work: Callable[[], T]) -> T:
 
 
 class _Server(uvicorn.Server):
-    """Drains on a signal, returns instead of raising it again, and ends when the worker failed."""
+    """Drains on a signal, returns instead of raising it again, and ends when the worker failed.
+
+    A second signal cuts off the answers that the first one lets end.
+    """
 
     def __init__(self, config: uvicorn.Config, status: Status) -> None:
         super().__init__(config)
@@ -207,18 +212,21 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        before = {
-            number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)
-        }
-        try:
+        with on_signal(self.handle_exit):
             yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._status.phase is Phase.DRAINING:
+            # wakes the loop, which this handler has only interrupted
+            asyncio.get_running_loop().call_soon_threadsafe(self._cut_off)
         self._status.enter(Phase.DRAINING)
-        super().handle_exit(sig, frame)
+        self.should_exit = True
+
+    def _cut_off(self) -> None:
+        """To the requests it is as if their clients had gone: they end as they do then."""
+        for connection in list(self.server_state.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
 
     async def on_tick(self, counter: int) -> bool:
         return await super().on_tick(counter) or self._status.phase is Phase.FAILED

@@ -10,10 +10,9 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 from typing import Final
 
 import gpu_workers
@@ -25,6 +24,7 @@ from gpu_workers.llm.listening import check_port, own_address
 from gpu_workers.llm.vllm import DRAIN_S, command, environment, unplanned
 from gpu_workers.llm.warm import post
 from gpu_workers.settings import LlmSettings, begun
+from gpu_workers.signals import on_signal
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ def run(settings: LlmSettings, placement: LlmPlacement | None = None) -> None:
             max_calls=settings.max_calls,
         )
         server = _Server(settings, placement, terms, Path(folder))
-        with server.running(), _signals(server.stop):
+        with server.running(), on_signal(lambda *_: server.stop()):
             if server.comes_up():
                 _warm_up(settings, terms, server)
                 Path(terms.open_file).touch()
@@ -181,16 +181,3 @@ def _answers(url: str) -> bool:
         return True
     except OSError:
         return False
-
-
-@contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    def handle(_number: int, _frame: FrameType | None) -> None:
-        stop()
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

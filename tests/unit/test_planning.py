@@ -177,7 +177,9 @@ class TestConfiguration:
         ],
     )
     def test_what_the_worker_sets_is_no_extra_argument(self, argument: str, mend: str) -> None:
-        with pytest.raises(ConfigError, match=f"extra_args: has --.*which the worker sets: .*{mend}") as caught:
+        with pytest.raises(
+            ConfigError, match=f"extra_args: has --.*which the worker sets: .*{mend}"
+        ) as caught:
             config(f"workers: {{llm: {{engine: vllm, model: a/b, extra_args: ['{argument}', x]}}}}")
         assert "s3cret" not in str(caught.value)
 
