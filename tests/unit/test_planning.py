@@ -191,13 +191,16 @@ class TestConfiguration:
             "prefix_caching: false",
             "chunked_prefill: false",
             "memory_share: 1",
-            "queue_limit: 9",
         ],
     )
     def test_keys_of_vllm_are_told_where_llama_runs(self, written: str) -> None:
         with pytest.raises(ConfigError, match="is for vLLM, and this model runs on llama"):
             config(f"workers: {{llm: {{{written}}}}}")
         assert config(f"workers: {{llm: {{device: auto, model: acme/nine, {written}}}}}")
+
+    def test_the_line_before_the_model_has_an_end_with_either_engine(self) -> None:
+        for engine in ("", "engine: vllm, model: a/b, "):
+            assert config(f"workers: {{llm: {{{engine}queue_limit: 9}}}}").workers.llm.queue_limit == 9
 
     def test_other_arguments_go_through(self) -> None:
         given = config("workers: {llm: {device: auto, model: a/b, extra_args: [--enforce-eager]}}")
