@@ -23,6 +23,7 @@ from gpu_workers.llm.gate import WARMING, Terms
 from gpu_workers.llm.listening import check_port, own_address
 from gpu_workers.llm.vllm import DRAIN_S, command, environment, unplanned
 from gpu_workers.llm.warm import post
+from gpu_workers.private_folder import private_folder
 from gpu_workers.settings import LlmSettings, begun
 from gpu_workers.signals import on_signal
 
@@ -42,9 +43,14 @@ def run(settings: LlmSettings, placement: LlmPlacement | None = None) -> None:
     _find_vllm(settings)
     check_port(settings)
     placement = placement or unplanned(settings)
-    with tempfile.TemporaryDirectory(prefix="voicebot-llm-") as folder:
+    server = _Server(settings, placement)
+    prefix = f"voicebot-llm-{os.getuid()}-"
+    with (
+        on_signal(lambda *_: server.stop()),
+        private_folder(Path(tempfile.gettempdir()), prefix) as folder,
+    ):
         terms = Terms(
-            open_file=str(Path(folder) / "open"),
+            open_file=str(folder / "open"),
             token=secrets.token_urlsafe(24),
             running=placement.max_num_seqs,
             waiting=settings.queue_limit,
@@ -52,8 +58,7 @@ def run(settings: LlmSettings, placement: LlmPlacement | None = None) -> None:
             device=placement.device,
             max_calls=settings.max_calls,
         )
-        server = _Server(settings, placement, terms, Path(folder))
-        with server.running(), on_signal(lambda *_: server.stop()):
+        with server.running(terms, folder):
             if server.comes_up():
                 _warm_up(settings, terms, server)
                 Path(terms.open_file).touch()
@@ -62,36 +67,40 @@ def run(settings: LlmSettings, placement: LlmPlacement | None = None) -> None:
 
 
 class _Server:
-    def __init__(self, settings: LlmSettings, placement: LlmPlacement, terms: Terms, folder: Path) -> None:
+    def __init__(self, settings: LlmSettings, placement: LlmPlacement) -> None:
         self._settings = settings
+        self._placement = placement
         self._command = leashed(command(settings, placement))
-        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-        self._environment = {
-            **os.environ,
-            **environment(settings, placement, cores),
-            **terms.to_environment(),
-            "PYTHONPATH": _path_to_the_gate(folder),
-        }
+        self._process: subprocess.Popen[bytes] | None = None
         self._stopping_since: float | None = None
         self._ready = False
 
     @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self, terms: Terms, folder: Path) -> Iterator[None]:
         """A process group of its own, of which nothing is left at the end of the block."""
-        self._process = subprocess.Popen(self._command, env=self._environment, process_group=0)  # noqa: S603
+        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+        given = {
+            **os.environ,
+            **environment(self._settings, self._placement, cores),
+            **terms.to_environment(),
+            "PYTHONPATH": _path_to_the_gate(folder),
+        }
+        self._process = process = subprocess.Popen(self._command, env=given, process_group=0)  # noqa: S603
         try:
+            if self._stopping_since is not None:  # told before there was anything to stop
+                process.terminate()
             yield
         finally:
             # the engine is a child of the server and outlives it when that is killed
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            self._kill()
+            process.wait()
 
     def stop(self) -> None:
         """The first time it may finish its answers, the second time not."""
         if self._stopping_since is None:
             self._stopping_since = time.monotonic()
-            self._process.terminate()
+            if self._process is not None:
+                self._process.terminate()
         else:
             self._kill()
 
@@ -106,7 +115,7 @@ class _Server:
 
     def wait(self) -> None:
         """Until it was told to stop and has ended. Raises ModelError when it ends by itself."""
-        while self.goes_on() or self._process.poll() is None:
+        while self.goes_on() or self._status() is None:
             time.sleep(_LOOK_S)
             since = self._stopping_since
             if since is not None and time.monotonic() - since > DRAIN_S + _BEYOND_DRAIN_S:
@@ -119,16 +128,20 @@ class _Server:
         """True while it runs and is to run. Raises ModelError when it ended by itself."""
         if self._stopping_since is not None:
             return False
-        status = self._process.poll()
+        status = self._status()
         if status is None:
             return True
         how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
         when = "while serving" if self._ready else "before it could serve"
         raise ModelError(f"vLLM {how} {when} {self._settings.model}; its reason is in the log above")
 
+    def _status(self) -> int | None:
+        return self._process.poll() if self._process is not None else None
+
     def _kill(self) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
 
 def _warm_up(settings: LlmSettings, terms: Terms, server: _Server) -> None:

@@ -35,6 +35,12 @@ class Running:
     process: asyncio.subprocess.Process
     pids_file: Path
     log: Path
+    temporary: Path
+
+    @property
+    def folders(self) -> list[str]:
+        """What it has in the folder for temporary files."""
+        return sorted(path.name for path in self.temporary.iterdir())
 
     @property
     def pids(self) -> list[int]:
@@ -66,14 +72,19 @@ def start(tmp_path: Path) -> Start:
             json.dumps({"workers": {"llm": {**llm, "warm_talks": [TALK, TALK], **(settings or {})}}})
         )
         pids, log = tmp_path / "pids", tmp_path / "log"
-        environment = {"PYTHONPATH": str(STAND_IN), "FAKE_VLLM": json.dumps({"pids": str(pids), **how})}
+        temporary = tmp_path / "tmp"
+        temporary.mkdir(exist_ok=True)
+        environment = {
+            "PYTHONPATH": str(STAND_IN), "FAKE_VLLM": json.dumps({"pids": str(pids), **how}),
+            "TMPDIR": str(temporary),
+        }  # fmt: skip
         with log.open("wb") as output:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "voicebot", "worker", "llm", "-c", str(config),
                 env={**os.environ, **environment}, stdout=output, stderr=output,
             )  # fmt: skip
         try:
-            yield Running(f"http://127.0.0.1:{port}", process, pids, log)
+            yield Running(f"http://127.0.0.1:{port}", process, pids, log, temporary)
         finally:
             if process.returncode is None:
                 process.kill()
@@ -238,6 +249,30 @@ async def test_a_worker_that_is_killed_takes_its_server_along(start: Start) -> N
         worker.process.kill()
         await worker.process.wait()
         await gone(worker.pids[:1])
+
+
+async def test_it_leaves_no_folder_and_sweeps_those_of_killed_ones(start: Start) -> None:
+    async with start() as worker, aiohttp.ClientSession() as http:
+        await worker.ready(http)
+        (left,) = worker.folders
+        worker.process.kill()
+        await worker.process.wait()
+        await gone(worker.pids[:1])
+        assert worker.folders == [left], "a killed process cleans nothing up"
+    async with start() as worker, aiohttp.ClientSession() as http:
+        await worker.ready(http)
+        (used,) = worker.folders
+        assert used != left
+        async with start() as other:
+            await other.ready(http)
+            assert used in other.folders, "somebody uses it"
+            assert len(other.folders) == 2
+            other.process.send_signal(signal.SIGHUP)
+            assert await other.ended() == 0
+        assert worker.folders == [used]
+        worker.process.terminate()
+        assert await worker.ended() == 0
+        assert worker.folders == []
 
 
 async def test_a_port_in_use_is_named_before_anything_is_loaded(start: Start) -> None:

@@ -81,7 +81,7 @@ async def test_a_second_signal_cuts_off_what_the_first_one_lets_end(
             assert await answer.content.readany() == b"One "
             process.send_signal(number)
             async with asyncio.timeout(END_S):
-                while (await health(http, url)).status is not None:
+                while (await health(http, url)).status is not None:  # noqa: ASYNC110 - another process
                     await asyncio.sleep(0.02)
             assert process.returncode is None, "the answer goes on"
             process.send_signal(number)
