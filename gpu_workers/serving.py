@@ -25,7 +25,7 @@ from starlette.exceptions import HTTPException
 from gpu_workers.errors import ErrorType, GpuWorkersError, ModelError, RequestError
 from gpu_workers.guard import Guard
 from gpu_workers.settings import WorkerSettings
-from gpu_workers.signals import on_signal
+from gpu_workers.signals import DRAIN_S, on_signal
 from gpu_workers.status import Metrics, Phase, Status
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,6 @@ Engine = Callable[[], AbstractAsyncContextManager[None]]
 
 # longer than a caller thinks: the next turn finds its connection open
 _KEEP_ALIVE_S: Final = 75
-_DRAIN_S: Final = 15
 _CLIENT_CLOSED: Final = 499
 
 
@@ -242,7 +241,7 @@ def run_app(app: FastAPI, settings: WorkerSettings, status: Status) -> None:
         ws="none",
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_S,
-        timeout_graceful_shutdown=_DRAIN_S,
+        timeout_graceful_shutdown=DRAIN_S,
     )
     listening = _listen(settings.host, settings.port, status.kind)
     with listening:

@@ -1,9 +1,13 @@
-"""The signals that ask a worker to end."""
+"""The signals that ask a worker to end, and how long it takes at most."""
 
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Final
+
+DRAIN_S: Final = 15  # for the answers that are being written
+BEYOND_DRAIN_S: Final = 10  # for the engine's own end; then it is killed
 
 
 @contextmanager

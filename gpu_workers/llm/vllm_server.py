@@ -21,17 +21,16 @@ from gpu_workers.errors import ModelError
 from gpu_workers.leash import leashed
 from gpu_workers.llm.gate import WARMING, Terms
 from gpu_workers.llm.listening import check_port, own_address
-from gpu_workers.llm.vllm import DRAIN_S, command, environment, unplanned
+from gpu_workers.llm.vllm import command, environment, unplanned
 from gpu_workers.llm.warm import post
 from gpu_workers.private_folder import private_folder
 from gpu_workers.settings import LlmSettings, begun
-from gpu_workers.signals import on_signal
+from gpu_workers.signals import BEYOND_DRAIN_S, DRAIN_S, on_signal
 
 log = logging.getLogger(__name__)
 
 _LOOK_S: Final = 0.2
 _READ_S: Final = 300.0
-_BEYOND_DRAIN_S: Final = 10.0
 _FIND_VLLM_S: Final = 60.0
 
 
@@ -118,10 +117,8 @@ class _Server:
         while self.goes_on() or self._status() is None:
             time.sleep(_LOOK_S)
             since = self._stopping_since
-            if since is not None and time.monotonic() - since > DRAIN_S + _BEYOND_DRAIN_S:
-                log.warning(
-                    "vLLM does not end by itself within %d s: it is killed", DRAIN_S + _BEYOND_DRAIN_S
-                )
+            if since is not None and time.monotonic() - since > DRAIN_S + BEYOND_DRAIN_S:
+                log.warning("vLLM does not end by itself within %d s: it is killed", DRAIN_S + BEYOND_DRAIN_S)
                 self._kill()
 
     def goes_on(self) -> bool:

@@ -11,6 +11,7 @@ from gpu_workers.devices.facts import Machine
 from gpu_workers.devices.plan import CPU, Plan
 from gpu_workers.devices.planner import make_plan
 from gpu_workers.devices.speech import WHISPER
+from gpu_workers.signals import BEYOND_DRAIN_S, DRAIN_S
 from tests.support.machines import FOLDER, machine
 from voicebot import planning
 from voicebot.cli import main
@@ -225,6 +226,14 @@ class TestWorkers:
             "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
             "CUDA_VISIBLE_DEVICES": machine("two_cards").cards[1].uuid,
         }
+
+    def test_a_child_has_time_for_its_own_end(self, tmp_path: Path) -> None:
+        """Killed before, it could not end its engine."""
+        plan = plan_for(AUTO, "two_cards")
+        for kind in ("stt", "llm", "tts"):
+            child = _child(kind, config(AUTO), plan, tmp_path / "voicebot.yaml", tmp_path / "plan.json")
+            assert child.grace_s > DRAIN_S + BEYOND_DRAIN_S
+            assert child.quick_end_s > 0
 
     def test_settings_follow_the_plan(self) -> None:
         plan = plan_for(AUTO, "two_cards")
