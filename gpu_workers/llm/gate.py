@@ -1,4 +1,5 @@
-"""What stands before vLLM's own server, inside its process: it is ready only once it is warm, and its line has an end.
+"""What stands before vLLM's own server, inside its process: it is ready once it is warm and until it drains, and its
+line has an end.
 
 vLLM takes it as `--middleware gpu_workers.llm.gate.Gate`; `Terms` come by the environment. It imports nothing that is
 not in vLLM's own environment.
@@ -29,7 +30,8 @@ _WITHOUT_KEY: Final = frozenset({_HEALTH, "/metrics", "/metrics/", "/docs", "/op
 
 @dataclass(frozen=True)
 class Terms:
-    """`open_file` exists once the server is warm. `token` lets the warm-up itself in before.
+    """`open_file` exists while the server takes requests: once it is warm, and until it is to end. `token` lets the
+    warm-up itself in before.
 
     `running` answers are written side by side, `waiting` more may wait; beyond that it is full.
     """
@@ -61,7 +63,7 @@ class Gate:
         self._guarded = Guard(
             app, refusal=self._refusal, api_key=None, max_body=MAX_BODY, answered=lambda *_: None
         )
-        self._open = False
+        self._was_open = False
         self._busy = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -87,15 +89,20 @@ class Gate:
         given = dict(scope["headers"]).get(WARMING.encode(), b"")
         return hmac.compare_digest(given, self._terms.token.encode())
 
-    def _is_open(self) -> bool:
-        self._open = self._open or Path(self._terms.open_file).exists()
-        return self._open
+    def _phase(self) -> str:
+        if Path(self._terms.open_file).exists():
+            self._was_open = True
+            return "ready"
+        return "draining" if self._was_open else "loading"
 
     def _refusal(self) -> RequestError | None:
-        if not self._is_open():
-            return RequestError(
-                503, "the llm worker is loading: it warms up", code="loading", retry_after_s=_WARM_UP_S
-            )
+        match self._phase():
+            case "loading":
+                what = "the llm worker is loading: it warms up"
+                return RequestError(503, what, code="loading", retry_after_s=_WARM_UP_S)
+            case "draining":
+                # vLLM listens while its engine drains, and answers each new request with nothing
+                return RequestError(503, "the llm worker is draining", code="draining", retry_after_s=1)
         if self._busy > self._terms.running + self._terms.waiting:
             return queue_full(self._terms.waiting)
         return None
@@ -110,16 +117,17 @@ class Gate:
 
         await self._app(scope, receive, note)
         live = status == 200
-        ready = live and self._is_open()
+        phase = self._phase() if live else "failed"
+        ready = phase == "ready"
         said: dict[str, Any] = {
             "live": live,
             "ready": ready,
-            "status": "ready" if ready else "loading" if live else "failed",
+            "status": phase,
             "model": self._terms.model,
             "device": self._terms.device,
             "queue": max(0, self._busy - self._terms.running),
             "max_calls": self._terms.max_calls,
-            "detail": "" if ready else "it warms up" if live else "the engine is dead",
+            "detail": {"loading": "it warms up", "failed": "the engine is dead"}.get(phase, ""),
         }
         await JSONResponse(said, 200 if ready else 503)(scope, receive, send)
 

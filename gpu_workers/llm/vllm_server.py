@@ -60,8 +60,7 @@ def run(settings: LlmSettings, placement: LlmPlacement | None = None) -> None:
         with server.running(terms, folder):
             if server.comes_up():
                 _warm_up(settings, terms, server)
-                Path(terms.open_file).touch()
-                log.info("llm worker ready: %s on %s", settings.model, placement.device)
+                server.open(Path(terms.open_file))
             server.wait()
 
 
@@ -72,6 +71,7 @@ class _Server:
         self._command = leashed(command(settings, placement))
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping_since: float | None = None
+        self._open_file: Path | None = None
         self._ready = False
 
     @contextmanager
@@ -94,10 +94,21 @@ class _Server:
             self._kill()
             process.wait()
 
+    def open(self, file: Path) -> None:
+        """It takes requests from now on; as long as `file` is there."""
+        self._open_file = file
+        file.touch()
+        if self._stopping_since is None:
+            log.info("llm worker ready: %s on %s", self._settings.model, self._placement.device)
+        else:
+            file.unlink(missing_ok=True)
+
     def stop(self) -> None:
         """The first time it may finish its answers, the second time not."""
         if self._stopping_since is None:
             self._stopping_since = time.monotonic()
+            if self._open_file is not None:
+                self._open_file.unlink(missing_ok=True)
             if self._process is not None:
                 self._process.terminate()
         else:

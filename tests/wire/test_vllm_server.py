@@ -203,6 +203,25 @@ async def test_sigterm_lets_answers_end_and_leaves_nothing(start: Start) -> None
         await gone(worker.pids)
 
 
+async def test_while_it_drains_a_new_question_is_refused(start: Start) -> None:
+    """vLLM listens on while its engine drains, and would answer it with nothing."""
+    async with start(word_s=30) as worker, aiohttp.ClientSession() as http:
+        await worker.ready(http)
+        url = f"{worker.url}/v1/chat/completions"
+        async with http.post(url, json={"messages": []}) as running:
+            await running.content.readany()
+            worker.process.terminate()
+            async with asyncio.timeout(20):
+                while (told := await health(http, worker.url)).ready:  # noqa: ASYNC110 - another process
+                    await asyncio.sleep(0.02)
+            assert (told.status, told.detail) == (503, "draining")
+            async with http.post(url, json={"messages": []}) as answer:
+                assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
+                assert (await answer.json())["error"]["code"] == "draining"
+            worker.process.terminate()
+        assert await worker.ended() == 0
+
+
 async def test_a_second_sigterm_does_not_wait(start: Start) -> None:
     async with start(word_s=30) as worker, aiohttp.ClientSession() as http:
         await worker.ready(http)
