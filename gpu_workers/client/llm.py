@@ -100,6 +100,7 @@ class LlmStream:
         self._events = SseParser()
         self._deltas = ChatDeltas()
         self._ready: deque[str | ToolCall] = deque()
+        self._given = False
 
     @property
     def finish_reason(self) -> str | None:
@@ -119,7 +120,7 @@ class LlmStream:
         chunk = await anext(self._chunks, None)
         if chunk is None:
             if self._deltas.finish_reason is None:
-                raise self._exchange.error("the answer stopped before its end", retryable=True)
+                raise self._stopped()
             self._deltas.done = True
             return
         try:
@@ -129,3 +130,9 @@ class LlmStream:
             raise self._exchange.error(str(error), retryable=False) from error
         except WorkerError as error:
             raise self._exchange.error(str(error), retryable=error.retryable, status=error.status) from error
+        self._given = self._given or bool(self._ready)
+        if self._deltas.done and self._deltas.finish_reason is None and not self._given:
+            raise self._stopped()  # so ends an answer that an engine aborts, as vLLM's does while it drains
+
+    def _stopped(self) -> WorkerError:
+        return self._exchange.error("the answer stopped before its end", retryable=True)
