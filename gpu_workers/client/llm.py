@@ -51,9 +51,11 @@ class LlmClient:
         temperature: float,
         call_id: str,
         tools: Sequence[Mapping[str, Any]] | None = None,
+        awaited: bool = True,
     ) -> AsyncIterator["LlmStream"]:
         """The answer as it is written. Leaving closes the connection at once, which stops the model.
 
+        `awaited`: somebody waits for it, and if they give it up after long the worker let them down.
         Raises WorkerError on entering and while iterating.
         """
         asked: dict[str, Any] = {
@@ -69,7 +71,9 @@ class LlmClient:
         # llama.cpp promises keep-alive but closes after a streamed answer, so no connection is used twice
         headers = {"X-Call-Id": call_id, "Accept": "text/event-stream", "Connection": "close"}
         async with (
-            self._link.exchange(_PATH, body=lambda: {"json": asked}, headers=headers) as exchange,
+            self._link.exchange(
+                _PATH, body=lambda: {"json": asked}, headers=headers, awaited=awaited
+            ) as exchange,
             aclosing(exchange.chunks()) as chunks,
         ):
             yield LlmStream(exchange, chunks)
@@ -82,7 +86,7 @@ class LlmClient:
         One token is written and thrown away. Raises WorkerError; cancel it as soon as an answer is wanted.
         """
         async with self.stream(
-            messages, max_tokens=1, temperature=0.0, call_id=call_id, tools=tools
+            messages, max_tokens=1, temperature=0.0, call_id=call_id, tools=tools, awaited=False
         ) as answer:
             async for _ in answer:
                 pass
