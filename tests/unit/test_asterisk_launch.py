@@ -157,6 +157,14 @@ class TestFetch:
         with pytest.raises(AsteriskError, match="VOICEBOT_CACHE"):
             find_or_fetch(tmp_path / "file" / "cache", said.append)
 
+    def test_what_is_there_needs_no_lock(self, tmp_path: Path) -> None:
+        """A read-only folder has room for none."""
+        (tmp_path / "things").mkdir()
+        (tmp_path / "things.lock").mkdir()  # so it cannot be opened, whoever asks
+        assert (
+            unpacked.fetch("things", ["things"], tmp_path, lambda _: None, print).root == tmp_path / "things"
+        )
+
     def test_what_is_there_is_not_fetched_again(self, tmp_path: Path) -> None:
         (tmp_path / "thing").mkdir()
         assert fetch("thing", ("package",), tmp_path, refuse, print) == Unpacked(tmp_path / "thing")
