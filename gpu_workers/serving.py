@@ -117,9 +117,10 @@ async def _live(status: Status, engine: Engine, loaded: asyncio.Event, stop: asy
             await stop.wait()
     except GpuWorkersError as error:
         status.enter(Phase.FAILED, str(error))
-    finally:
-        if not stop.is_set() and status.phase is not Phase.FAILED:
-            status.enter(Phase.FAILED, "the engine ended by itself, see the log")
+    # of the model's library, or a defect of ours: nobody else would ask this task how it ended
+    except Exception as error:
+        log.exception("the %s worker's engine failed", status.kind)
+        status.enter(Phase.FAILED, f"the engine ended by itself with {type(error).__name__}, see the log")
 
 
 def _health_route(status: Status) -> Callable[[], Coroutine[Any, Any, JSONResponse]]:
