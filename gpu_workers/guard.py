@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpu_workers.errors import RequestError
 
-_PREFIX: Final = "/v1/"
+PREFIX: Final = "/v1/"
 _LINGER_S: Final = 1.0
 _LINGER_BYTES: Final = 64 * 1024 * 1024
 
@@ -36,7 +36,7 @@ class Guard:
         self._answered = answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not _route(scope).startswith(_PREFIX):
+        if scope["type"] != "http" or not route_of(scope).startswith(PREFIX):
             await self._app(scope, receive, send)
             return
         began = time.monotonic()
@@ -49,7 +49,7 @@ class Guard:
         headers = dict(scope["headers"])
         error = self._unauthorised(headers) or self._refusal() or self._too_large(headers)
         if error:
-            await _answer(error, receive, counted)
+            await answer(error, receive, counted)
             return
         await self._limited(scope, receive, counted)
 
@@ -86,16 +86,17 @@ class Guard:
 
         await self._app(scope, count, unless_too_large)
         if size > self._max_body:
-            await _answer(self._too_large_error(), receive, send)
+            await answer(self._too_large_error(), receive, send)
 
 
-def _route(scope: Scope) -> str:
+def route_of(scope: Scope) -> str:
     """The path below where the app is mounted: a proxy's prefix is no way around the key."""
     path, mounted_at = str(scope["path"]), str(scope.get("root_path", "")).rstrip("/")
     return path.removeprefix(mounted_at) if path.startswith(f"{mounted_at}/") else path
 
 
-async def _answer(error: RequestError, receive: Receive, send: Send) -> None:
+async def answer(error: RequestError, receive: Receive, send: Send) -> None:
+    """Refuses the request as OpenAI's API does; the connection is closed behind it."""
     body = json.dumps(error.body()).encode()
     headers = [
         (b"content-type", b"application/json"),

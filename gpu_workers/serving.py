@@ -7,7 +7,6 @@ import asyncio
 import concurrent.futures
 import logging
 import os
-import signal
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
@@ -26,6 +25,7 @@ from starlette.exceptions import HTTPException
 from gpu_workers.errors import ErrorType, GpuWorkersError, ModelError, RequestError
 from gpu_workers.guard import Guard
 from gpu_workers.settings import WorkerSettings
+from gpu_workers.signals import DRAIN_S, on_signal
 from gpu_workers.status import Metrics, Phase, Status
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,6 @@ Engine = Callable[[], AbstractAsyncContextManager[None]]
 
 # longer than a caller thinks: the next turn finds its connection open
 _KEEP_ALIVE_S: Final = 75
-_DRAIN_S: Final = 15
 _CLIENT_CLOSED: Final = 499
 
 
@@ -73,13 +72,13 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        stop = asyncio.Event()
-        living = asyncio.create_task(_live(status, engine, stop))
+        stop, loaded = asyncio.Event(), asyncio.Event()
+        living = asyncio.create_task(_live(status, engine, loaded, stop))
         try:
             yield
         finally:
             stop.set()
-            if status.phase is Phase.LOADING:
+            if not loaded.is_set():  # nobody waits for the rest of a model, or of its download
                 living.cancel()
             await asyncio.wait({living})
 
@@ -107,18 +106,21 @@ def create_app(
     return app
 
 
-async def _live(status: Status, engine: Engine, stop: asyncio.Event) -> None:
+async def _live(status: Status, engine: Engine, loaded: asyncio.Event, stop: asyncio.Event) -> None:
     """From loading to the end; a failure is kept in `status` and ends the process (see `_Server`)."""
     try:
         async with engine():
+            loaded.set()
             status.enter(Phase.READY)
-            log.info("%s worker ready: %s on %s", status.kind, status.model, status.device)
+            if status.phase is Phase.READY:
+                log.info("%s worker ready: %s on %s", status.kind, status.model, status.device)
             await stop.wait()
     except GpuWorkersError as error:
         status.enter(Phase.FAILED, str(error))
-    finally:
-        if not stop.is_set() and status.phase is not Phase.FAILED:
-            status.enter(Phase.FAILED, "the engine ended by itself, see the log")
+    # of the model's library, or a defect of ours: nobody else would ask this task how it ended
+    except Exception as error:
+        log.exception("the %s worker's engine failed", status.kind)
+        status.enter(Phase.FAILED, f"the engine ended by itself with {type(error).__name__}, see the log")
 
 
 def _health_route(status: Status) -> Callable[[], Coroutine[Any, Any, JSONResponse]]:
@@ -199,7 +201,10 @@ async def in_daemon_thread(work: Callable[[], T]) -> T:
 
 
 class _Server(uvicorn.Server):
-    """Drains on a signal, returns instead of raising it again, and ends when the worker failed."""
+    """Drains on a signal, returns instead of raising it again, and ends when the worker failed.
+
+    A second signal cuts off the answers that the first one lets end.
+    """
 
     def __init__(self, config: uvicorn.Config, status: Status) -> None:
         super().__init__(config)
@@ -207,18 +212,21 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        before = {
-            number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)
-        }
-        try:
+        with on_signal(self.handle_exit):
             yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._status.phase is Phase.DRAINING:
+            # wakes the loop, which this handler has only interrupted
+            asyncio.get_running_loop().call_soon_threadsafe(self._cut_off)
         self._status.enter(Phase.DRAINING)
-        super().handle_exit(sig, frame)
+        self.should_exit = True
+
+    def _cut_off(self) -> None:
+        """To the requests it is as if their clients had gone: they end as they do then."""
+        for connection in list(self.server_state.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
 
     async def on_tick(self, counter: int) -> bool:
         return await super().on_tick(counter) or self._status.phase is Phase.FAILED
@@ -234,7 +242,7 @@ def run_app(app: FastAPI, settings: WorkerSettings, status: Status) -> None:
         ws="none",
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_S,
-        timeout_graceful_shutdown=_DRAIN_S,
+        timeout_graceful_shutdown=DRAIN_S,
     )
     listening = _listen(settings.host, settings.port, status.kind)
     with listening:

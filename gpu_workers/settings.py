@@ -5,9 +5,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
+
+
+def _at_home(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise ValueError(f"begins with {path.parts[0]}, and this machine has no such user") from error
+
+
+def _model_at_home(name: str) -> str:
+    return str(_at_home(Path(name))) if name.startswith("~") else name
+
 
 Port = Annotated[int, Field(ge=1, le=65535)]
+HomePath = Annotated[Path, AfterValidator(_at_home)]  # ~ is the home folder, as in a shell
+ModelName = Annotated[str, AfterValidator(_model_at_home)]  # a known name, a path, or one of a hub
 
 
 class Settings(BaseModel):
@@ -49,8 +63,10 @@ class WorkerSettings(Settings):
 
 class SttSettings(WorkerSettings):
     port: Port = 8101
-    model: str = Field("whisper-base", description="A known name, or a folder with a CTranslate2 Whisper.")
-    turn_model: str | None = Field(
+    model: ModelName = Field(
+        "whisper-base", description="A known name, or a folder with a CTranslate2 Whisper."
+    )
+    turn_model: ModelName | None = Field(
         "smart-turn-v3.2",
         description="Hears whether a turn sounds finished: a known name or an .onnx file; null: words alone decide.",
     )
@@ -90,7 +106,7 @@ class LlmSettings(WorkerSettings):
     engine: Literal["auto", "vllm", "llama"] = Field(
         "auto", description="auto: vllm on cuda, llama on the CPU and for GGUF models."
     )
-    model: str = Field(
+    model: ModelName = Field(
         "qwen2.5-1.5b", description="A known name, a GGUF file (llama), or a folder or hub name (vllm)."
     )
     quantization: Literal["awq", "gptq", "fp8"] | None = Field(
@@ -113,7 +129,7 @@ class LlmSettings(WorkerSettings):
         description="Answers written side by side; vLLM, if this is not set: one for each call.",
     )
     queue_limit: int = Field(64, ge=1, description="More waiting requests than this are refused with 429.")
-    python: Path | None = Field(
+    python: HomePath | None = Field(
         None, description="vLLM: the Python it is installed for, where that is another one than ours."
     )
     extra_args: tuple[str, ...] = Field((), description="More arguments for the vLLM server, as they are.")
@@ -130,10 +146,10 @@ class LlmSettings(WorkerSettings):
 
 class TtsSettings(WorkerSettings):
     port: Port = 8103
-    voice: str = Field(
+    voice: ModelName = Field(
         "joe", description="A known name, or a Piper .onnx file with its .onnx.json beside it."
     )
-    voices: tuple[str, ...] = Field(
+    voices: tuple[ModelName, ...] = Field(
         (), description="More voices, written the same way; those of the profiles are added."
     )
     queue_limit: int = Field(64, ge=1, description="More waiting requests than this are refused with 429.")
@@ -148,4 +164,6 @@ class WorkersSettings(Settings):
     stt: SttSettings = SttSettings()
     llm: LlmSettings = LlmSettings()
     tts: TtsSettings = TtsSettings()
-    cache_dir: Path | None = Field(None, description="Where models are kept; ~/.cache/voicebot if not given.")
+    cache_dir: HomePath | None = Field(
+        None, description="Where models are kept; ~/.cache/voicebot if not given."
+    )

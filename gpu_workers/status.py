@@ -42,7 +42,9 @@ class Status:
         log.info("%s", line)
 
     def enter(self, phase: Phase, detail: str = "") -> None:
-        if self.phase is not Phase.FAILED:
+        """No way leads back: what has failed stays so, and what drains is not ready again when its model is there."""
+        drains_on = self.phase is Phase.DRAINING and phase is not Phase.FAILED
+        if self.phase is not Phase.FAILED and not drains_on:
             self.phase, self.detail = phase, detail
 
     def refusal(self) -> RequestError | None:

@@ -1,10 +1,10 @@
 """What can be set about calls: how Asterisk is reached, how many calls are taken, and what the bot is."""
 
-from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
+from gpu_workers.settings import HomePath
 from media_bridge.settings import MediaOverride
 from media_bridge.turn_end_expected import Expected
 from stasis_app.pronunciations import MOST_ENTRIES, Pronunciations, problem, pronunciations_of
@@ -47,7 +47,7 @@ class CallSettings(Settings):
     )
     max_call_s: float = Field(1800, gt=0, description="A call longer than this is ended with a goodbye.")
     drain_s: float = Field(60, ge=0, description="On shutdown, running calls may go on this long.")
-    flight_recorder: Path | None = Field(
+    flight_recorder: HomePath | None = Field(
         None, description="Folder for what each call heard, said and decided; null: nothing is kept."
     )
     flight_keep_calls: int = Field(100, ge=1, description="More calls than this: the oldest are removed.")

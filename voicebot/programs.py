@@ -54,7 +54,8 @@ def find_or_fetch(cache_dir: Path, say: Say, named: Path | None = None) -> Aster
     """
     path = os.environ.get("VOICEBOT_ASTERISK") or named
     if path is not None:
-        return _named(Path(path), say)
+        # one of a user there is not stays as it is, and is no program
+        return _named(Path(os.path.expanduser(path)), say)  # noqa: PTH111
     installed = _installed(say)
     if isinstance(installed, AsteriskInstall):
         return installed

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gpu_workers.client import worker_session
 from gpu_workers.devices.plan import CPU, Plan
+from gpu_workers.signals import BEYOND_DRAIN_S, DRAIN_S
 from voicebot import health
 from voicebot.config import Config, worker_parts
 from voicebot.errors import PartError
@@ -15,6 +16,8 @@ from voicebot.planning import card_environment, write_plan
 from voicebot.supervise import Child, Part, Say, supervised
 
 _NICE = {"stt": 5, "tts": 5, "llm": 10}  # the call process comes first: it keeps the clock of the sound
+_GRACE_S = DRAIN_S + BEYOND_DRAIN_S + 5.0
+_QUICK_END_S = 5.0
 _POLL_S = 0.25
 START_S = 900.0  # a large model on a slow disk
 
@@ -63,6 +66,8 @@ def _child(kind: str, config: Config, plan: Plan, config_file: Path, plan_file: 
         config.log.directory / f"{kind}.log",
         env=card_environment(plan, kind),
         nice=_NICE[kind],
+        grace_s=_GRACE_S,
+        quick_end_s=_QUICK_END_S,
     )
 
 

@@ -24,6 +24,8 @@ HOPELESS = frozenset(
     {2, 75, 78}
 )  # bad configuration, app name taken, ARI refused: a new start changes nothing
 _TAIL_LINES = 12
+_LOOK_S = 0.02
+_KILLED_S = 5.0  # what is killed may still be inside the kernel, giving back a card's memory
 
 
 @dataclass(frozen=True)
@@ -136,8 +138,7 @@ class Part:
                 _signal(process)
                 await asyncio.wait({ended}, timeout=self.child.quick_end_s)
             _cancel((ended, hurry))
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # it, or what it has left in its session
+        await _kill_session(process.pid)
         await process.wait()
 
     def _last_lines(self) -> str:
@@ -170,6 +171,31 @@ async def supervised(
 def _signal(process: asyncio.subprocess.Process) -> None:
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
+
+
+async def _kill_session(leader: int) -> None:
+    """Whatever runs in it, in process groups of their own too, as a model worker's engine: it holds card and port."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_KILLED_S):
+            while left := _members(leader):
+                for pid in left:
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        os.kill(pid, signal.SIGKILL)
+                await asyncio.sleep(_LOOK_S)
+
+
+def _members(session: int) -> list[int]:
+    """The processes of a session but its leader, proc(5); those that only wait to be collected have ended."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, _, its_session = stat.read_text("utf-8", "replace").rpartition(")")[2].split()[:4]
+            pid = int(stat.parent.name)
+            if int(its_session) == session and pid != session and state != "Z":
+                found.append(pid)
+    return found
 
 
 def _cancel(tasks: Iterable[asyncio.Future[Any]]) -> None:

@@ -90,6 +90,10 @@ def fetch(
     `accept` raised no FetchError on it. Raises FetchError, saying why for each suite tried.
     """
     dest = cache_dir / name
+    if (
+        dest.is_dir()
+    ):  # whole since it appeared: asked without the lock, which a read-only folder does not let us take
+        return Unpacked(dest)
     try:
         cache_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -97,7 +101,7 @@ def fetch(
             f"cannot make {cache_dir}: {error.strerror}. Set VOICEBOT_CACHE to a folder of yours."
         ) from error
     with _lock(cache_dir / f"{name}.lock", name, say):
-        if dest.is_dir():
+        if dest.is_dir():  # fetched while we waited
             return Unpacked(dest)
         for left_over in cache_dir.glob(f"{name}.partial-*"):
             shutil.rmtree(left_over, ignore_errors=True)

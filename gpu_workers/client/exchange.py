@@ -23,10 +23,11 @@ _BUSY: Final = frozenset({429, 503})
 class Exchange:
     """One request and its answer; every failure comes out as WorkerError, and the link is told how it went."""
 
-    def __init__(self, link: "WorkerLink", base: str, url: str) -> None:
+    def __init__(self, link: "WorkerLink", base: str, url: str, awaited: bool) -> None:
         self._link = link
         self._base = base
         self._url = url
+        self._awaited = awaited
         self._response: aiohttp.ClientResponse | None = None
         self._pushed_back = b""
         self._judged = False
@@ -125,7 +126,8 @@ class Exchange:
             yield
         except asyncio.CancelledError:
             if not (limit and limit.expired()):
-                self._judge(self._link.given_up, self._base, asyncio.get_running_loop().time() - began)
+                waited_s = asyncio.get_running_loop().time() - began if self._awaited else 0.0
+                self._judge(self._link.given_up, self._base, waited_s)
             raise
         except (aiohttp.ClientError, TimeoutError) as error:
             if not isinstance(error, aiohttp.ClientError):  # all its time is over, which may have been little

@@ -94,27 +94,34 @@ class WorkerLink:
         body: Callable[[], Mapping[str, Any]],
         headers: Mapping[str, str],
         total_s: float | None = None,
+        awaited: bool = True,
     ) -> AsyncIterator[Exchange]:
         """A request to the first replica that answers with 200. Leaving closes the connection unless all was read.
 
-        `body` gives the arguments of `ClientSession.post` and is called once a try. Raises WorkerError.
+        `body` gives the arguments of `ClientSession.post` and is called once a try. `awaited`: whether somebody waits
+        for it; that one which nobody waits for is cancelled says nothing of the worker. Raises WorkerError.
         """
         ends = _now() + (total_s if total_s is not None else self.limits.total_s)
-        exchange = await self._first_to_answer(path, body, headers, ends)
+        exchange = await self._first_to_answer(path, body, headers, ends, awaited)
         try:
             yield exchange
         finally:
             exchange.close()
 
     async def _first_to_answer(
-        self, path: str, body: Callable[[], Mapping[str, Any]], headers: Mapping[str, str], ends: float
+        self,
+        path: str,
+        body: Callable[[], Mapping[str, Any]],
+        headers: Mapping[str, str],
+        ends: float,
+        awaited: bool,
     ) -> Exchange:
         """Asks one replica and, if that fails within the time there is, once more: another, or the only one."""
         failure: WorkerError | None = None
         failed: str | None = None
         for _ in range(_TRIES):
             base = await self._next(path, failed, failure, ends)
-            exchange = Exchange(self, base, base + path)
+            exchange = Exchange(self, base, base + path, awaited)
             # the second one gets all the time that is left
             patient = failure is not None or not self._replicas.has_another(base, _now())
             try:

@@ -51,9 +51,11 @@ class LlmClient:
         temperature: float,
         call_id: str,
         tools: Sequence[Mapping[str, Any]] | None = None,
+        awaited: bool = True,
     ) -> AsyncIterator["LlmStream"]:
         """The answer as it is written. Leaving closes the connection at once, which stops the model.
 
+        `awaited`: somebody waits for it, and if they give it up after long the worker let them down.
         Raises WorkerError on entering and while iterating.
         """
         asked: dict[str, Any] = {
@@ -69,7 +71,9 @@ class LlmClient:
         # llama.cpp promises keep-alive but closes after a streamed answer, so no connection is used twice
         headers = {"X-Call-Id": call_id, "Accept": "text/event-stream", "Connection": "close"}
         async with (
-            self._link.exchange(_PATH, body=lambda: {"json": asked}, headers=headers) as exchange,
+            self._link.exchange(
+                _PATH, body=lambda: {"json": asked}, headers=headers, awaited=awaited
+            ) as exchange,
             aclosing(exchange.chunks()) as chunks,
         ):
             yield LlmStream(exchange, chunks)
@@ -82,7 +86,7 @@ class LlmClient:
         One token is written and thrown away. Raises WorkerError; cancel it as soon as an answer is wanted.
         """
         async with self.stream(
-            messages, max_tokens=1, temperature=0.0, call_id=call_id, tools=tools
+            messages, max_tokens=1, temperature=0.0, call_id=call_id, tools=tools, awaited=False
         ) as answer:
             async for _ in answer:
                 pass
@@ -100,6 +104,7 @@ class LlmStream:
         self._events = SseParser()
         self._deltas = ChatDeltas()
         self._ready: deque[str | ToolCall] = deque()
+        self._given = False
 
     @property
     def finish_reason(self) -> str | None:
@@ -119,7 +124,7 @@ class LlmStream:
         chunk = await anext(self._chunks, None)
         if chunk is None:
             if self._deltas.finish_reason is None:
-                raise self._exchange.error("the answer stopped before its end", retryable=True)
+                raise self._stopped()
             self._deltas.done = True
             return
         try:
@@ -129,3 +134,9 @@ class LlmStream:
             raise self._exchange.error(str(error), retryable=False) from error
         except WorkerError as error:
             raise self._exchange.error(str(error), retryable=error.retryable, status=error.status) from error
+        self._given = self._given or bool(self._ready)
+        if self._deltas.done and self._deltas.finish_reason is None and not self._given:
+            raise self._stopped()  # so ends an answer that an engine aborts, as vLLM's does while it drains
+
+    def _stopped(self) -> WorkerError:
+        return self._exchange.error("the answer stopped before its end", retryable=True)

@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from pydantic import Field, SecretStr, model_validator
 
 from gpu_workers.errors import ModelError
-from gpu_workers.settings import Settings, SttSettings, TtsSettings, WorkerSettings
+from gpu_workers.settings import HomePath, Settings, SttSettings, TtsSettings, WorkerSettings
 
 _OF_ONE_MACHINE = ("start", "url", "more_urls", "host", "port", "api_key")
 _Count = Annotated[int, Field(ge=1, le=1000)]
@@ -39,7 +39,7 @@ class Replicas(Settings):
         {},
         description="Resources of your own that a machine must have, e.g. {senses: 0.01}: keeps models apart.",
     )
-    cache_dir: Path = Field(Path("/models"), description="Where models are kept on each machine.")
+    cache_dir: HomePath = Field(Path("/models"), description="Where models are kept on each machine.")
     api_key_env: str | None = Field(
         None, description="The variable of the replicas' environment that holds the key asked of clients."
     )

@@ -1,4 +1,5 @@
-"""What stands before vLLM's own server, inside its process: it is ready only once it is warm, and its line has an end.
+"""What stands before vLLM's own server, inside its process: it is ready once it is warm and until it drains, and its
+line has an end.
 
 vLLM takes it as `--middleware gpu_workers.llm.gate.Gate`; `Terms` come by the environment. It imports nothing that is
 not in vLLM's own environment.
@@ -15,17 +16,22 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpu_workers.errors import RequestError
-from gpu_workers.guard import Guard
+from gpu_workers.guard import PREFIX, Guard, answer, route_of
 from gpu_workers.llm.line import MAX_BODY, queue_full
 
 VARIABLE: Final = "VOICEBOT_GATE"
 WARMING: Final = "x-voicebot-warming"
 _WARM_UP_S: Final = 5
+_HEALTH: Final = "/health"
+# what our other workers answer without a key. vLLM has more, and asks for its key below a few prefixes only:
+# POST /invocations is a chat like any other, /scale_elastic_ep and the like rule the server
+_WITHOUT_KEY: Final = frozenset({_HEALTH, "/metrics", "/metrics/", "/docs", "/openapi.json"})
 
 
 @dataclass(frozen=True)
 class Terms:
-    """`open_file` exists once the server is warm. `token` lets the warm-up itself in before.
+    """`open_file` exists while the server takes requests: once it is warm, and until it is to end. `token` lets the
+    warm-up itself in before.
 
     `running` answers are written side by side, `waiting` more may wait; beyond that it is full.
     """
@@ -47,7 +53,8 @@ class Terms:
 
 
 class Gate:
-    """ASGI middleware: 503 until warm, 429 when full, 413 for a body beyond 4 MiB; /health as of our other workers."""
+    """ASGI middleware: what is below /v1/, behind 503 until warm, 429 when full, 413 for a body beyond 4 MiB; /health
+    as of our other workers; 404 for all else that vLLM has."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._terms = Terms.from_environment()
@@ -56,13 +63,20 @@ class Gate:
         self._guarded = Guard(
             app, refusal=self._refusal, api_key=None, max_body=MAX_BODY, answered=lambda *_: None
         )
-        self._open = False
+        self._was_open = False
         self._busy = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == "/health":
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] != "http":
+            await send({"type": "websocket.close"})  # before it is accepted: 403
+        elif not _is_open_to_anybody(scope) and not route_of(scope).startswith(PREFIX):
+            what = f"there is no {scope['method']} {route_of(scope)[:100]} here: requests go below {PREFIX}"
+            await answer(RequestError(404, what, code="not_found"), receive, send)
+        elif route_of(scope) == _HEALTH:
             await self._health(scope, receive, send)
-        elif scope["type"] != "http" or scope["method"] != "POST" or self._is_warm_up(scope):
+        elif scope["method"] != "POST" or self._is_warm_up(scope):
             await self._app(scope, receive, send)
         else:
             self._busy += 1
@@ -75,15 +89,20 @@ class Gate:
         given = dict(scope["headers"]).get(WARMING.encode(), b"")
         return hmac.compare_digest(given, self._terms.token.encode())
 
-    def _is_open(self) -> bool:
-        self._open = self._open or Path(self._terms.open_file).exists()
-        return self._open
+    def _phase(self) -> str:
+        if Path(self._terms.open_file).exists():
+            self._was_open = True
+            return "ready"
+        return "draining" if self._was_open else "loading"
 
     def _refusal(self) -> RequestError | None:
-        if not self._is_open():
-            return RequestError(
-                503, "the llm worker is loading: it warms up", code="loading", retry_after_s=_WARM_UP_S
-            )
+        match self._phase():
+            case "loading":
+                what = "the llm worker is loading: it warms up"
+                return RequestError(503, what, code="loading", retry_after_s=_WARM_UP_S)
+            case "draining":
+                # vLLM listens while its engine drains, and answers each new request with nothing
+                return RequestError(503, "the llm worker is draining", code="draining", retry_after_s=1)
         if self._busy > self._terms.running + self._terms.waiting:
             return queue_full(self._terms.waiting)
         return None
@@ -98,15 +117,20 @@ class Gate:
 
         await self._app(scope, receive, note)
         live = status == 200
-        ready = live and self._is_open()
+        phase = self._phase() if live else "failed"
+        ready = phase == "ready"
         said: dict[str, Any] = {
             "live": live,
             "ready": ready,
-            "status": "ready" if ready else "loading" if live else "failed",
+            "status": phase,
             "model": self._terms.model,
             "device": self._terms.device,
             "queue": max(0, self._busy - self._terms.running),
             "max_calls": self._terms.max_calls,
-            "detail": "" if ready else "it warms up" if live else "the engine is dead",
+            "detail": {"loading": "it warms up", "failed": "the engine is dead"}.get(phase, ""),
         }
         await JSONResponse(said, 200 if ready else 503)(scope, receive, send)
+
+
+def _is_open_to_anybody(scope: Scope) -> bool:
+    return scope["method"] in {"GET", "HEAD"} and route_of(scope) in _WITHOUT_KEY

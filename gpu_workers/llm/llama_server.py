@@ -78,7 +78,7 @@ def _repeat_what_was_said(params: xllamacpp.CommonParams) -> None:
 
 
 def main() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # sent to the whole group: its parent drains first
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever native code prints is log

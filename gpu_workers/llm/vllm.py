@@ -8,8 +8,8 @@ from gpu_workers.devices.plan import CPU, LlmPlacement
 from gpu_workers.errors import ModelError
 from gpu_workers.models.catalogue import MODELS
 from gpu_workers.settings import LlmSettings
+from gpu_workers.signals import DRAIN_S
 
-DRAIN_S: Final = 15
 _UNPLANNED_SHARE: Final = 0.9  # of a card: vLLM's own default
 _CPU_KV_BYTES: Final = 1 << 30
 

@@ -10,10 +10,9 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 from typing import Final
 
 import gpu_workers
@@ -22,15 +21,16 @@ from gpu_workers.errors import ModelError
 from gpu_workers.leash import leashed
 from gpu_workers.llm.gate import WARMING, Terms
 from gpu_workers.llm.listening import check_port, own_address
-from gpu_workers.llm.vllm import DRAIN_S, command, environment, unplanned
+from gpu_workers.llm.vllm import command, environment, unplanned
 from gpu_workers.llm.warm import post
+from gpu_workers.private_folder import private_folder
 from gpu_workers.settings import LlmSettings, begun
+from gpu_workers.signals import BEYOND_DRAIN_S, DRAIN_S, on_signal
 
 log = logging.getLogger(__name__)
 
 _LOOK_S: Final = 0.2
 _READ_S: Final = 300.0
-_BEYOND_DRAIN_S: Final = 10.0
 _FIND_VLLM_S: Final = 60.0
 
 
@@ -42,9 +42,14 @@ def run(settings: LlmSettings, placement: LlmPlacement | None = None) -> None:
     _find_vllm(settings)
     check_port(settings)
     placement = placement or unplanned(settings)
-    with tempfile.TemporaryDirectory(prefix="voicebot-llm-") as folder:
+    server = _Server(settings, placement)
+    prefix = f"voicebot-llm-{os.getuid()}-"
+    with (
+        on_signal(lambda *_: server.stop()),
+        private_folder(Path(tempfile.gettempdir()), prefix) as folder,
+    ):
         terms = Terms(
-            open_file=str(Path(folder) / "open"),
+            open_file=str(folder / "open"),
             token=secrets.token_urlsafe(24),
             running=placement.max_num_seqs,
             waiting=settings.queue_limit,
@@ -52,46 +57,60 @@ def run(settings: LlmSettings, placement: LlmPlacement | None = None) -> None:
             device=placement.device,
             max_calls=settings.max_calls,
         )
-        server = _Server(settings, placement, terms, Path(folder))
-        with server.running(), _signals(server.stop):
+        with server.running(terms, folder):
             if server.comes_up():
                 _warm_up(settings, terms, server)
-                Path(terms.open_file).touch()
-                log.info("llm worker ready: %s on %s", settings.model, placement.device)
+                server.open(Path(terms.open_file))
             server.wait()
 
 
 class _Server:
-    def __init__(self, settings: LlmSettings, placement: LlmPlacement, terms: Terms, folder: Path) -> None:
+    def __init__(self, settings: LlmSettings, placement: LlmPlacement) -> None:
         self._settings = settings
+        self._placement = placement
         self._command = leashed(command(settings, placement))
-        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-        self._environment = {
-            **os.environ,
-            **environment(settings, placement, cores),
-            **terms.to_environment(),
-            "PYTHONPATH": _path_to_the_gate(folder),
-        }
+        self._process: subprocess.Popen[bytes] | None = None
         self._stopping_since: float | None = None
+        self._open_file: Path | None = None
         self._ready = False
 
     @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self, terms: Terms, folder: Path) -> Iterator[None]:
         """A process group of its own, of which nothing is left at the end of the block."""
-        self._process = subprocess.Popen(self._command, env=self._environment, process_group=0)  # noqa: S603
+        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+        given = {
+            **os.environ,
+            **environment(self._settings, self._placement, cores),
+            **terms.to_environment(),
+            "PYTHONPATH": _path_to_the_gate(folder),
+        }
+        self._process = process = subprocess.Popen(self._command, env=given, process_group=0)  # noqa: S603
         try:
+            if self._stopping_since is not None:  # told before there was anything to stop
+                process.terminate()
             yield
         finally:
             # the engine is a child of the server and outlives it when that is killed
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            self._kill()
+            process.wait()
+
+    def open(self, file: Path) -> None:
+        """It takes requests from now on; as long as `file` is there."""
+        self._open_file = file
+        file.touch()
+        if self._stopping_since is None:
+            log.info("llm worker ready: %s on %s", self._settings.model, self._placement.device)
+        else:
+            file.unlink(missing_ok=True)
 
     def stop(self) -> None:
         """The first time it may finish its answers, the second time not."""
         if self._stopping_since is None:
             self._stopping_since = time.monotonic()
-            self._process.terminate()
+            if self._open_file is not None:
+                self._open_file.unlink(missing_ok=True)
+            if self._process is not None:
+                self._process.terminate()
         else:
             self._kill()
 
@@ -106,29 +125,31 @@ class _Server:
 
     def wait(self) -> None:
         """Until it was told to stop and has ended. Raises ModelError when it ends by itself."""
-        while self.goes_on() or self._process.poll() is None:
+        while self.goes_on() or self._status() is None:
             time.sleep(_LOOK_S)
             since = self._stopping_since
-            if since is not None and time.monotonic() - since > DRAIN_S + _BEYOND_DRAIN_S:
-                log.warning(
-                    "vLLM does not end by itself within %d s: it is killed", DRAIN_S + _BEYOND_DRAIN_S
-                )
+            if since is not None and time.monotonic() - since > DRAIN_S + BEYOND_DRAIN_S:
+                log.warning("vLLM does not end by itself within %d s: it is killed", DRAIN_S + BEYOND_DRAIN_S)
                 self._kill()
 
     def goes_on(self) -> bool:
         """True while it runs and is to run. Raises ModelError when it ended by itself."""
         if self._stopping_since is not None:
             return False
-        status = self._process.poll()
+        status = self._status()
         if status is None:
             return True
         how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
         when = "while serving" if self._ready else "before it could serve"
         raise ModelError(f"vLLM {how} {when} {self._settings.model}; its reason is in the log above")
 
+    def _status(self) -> int | None:
+        return self._process.poll() if self._process is not None else None
+
     def _kill(self) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
 
 def _warm_up(settings: LlmSettings, terms: Terms, server: _Server) -> None:
@@ -181,16 +202,3 @@ def _answers(url: str) -> bool:
         return True
     except OSError:
         return False
-
-
-@contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    def handle(_number: int, _frame: FrameType | None) -> None:
-        stop()
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

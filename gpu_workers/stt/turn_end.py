@@ -34,20 +34,19 @@ class TurnEndModel(AbstractContextManager["TurnEndModel"]):
     def __init__(self, path: Path) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self._features = FeatureExtractor(chunk_length=_SECONDS)
         try:
             self._session = onnxruntime.InferenceSession(
                 str(path), options, providers=["CPUExecutionProvider"]
             )
+            # the first run is slower; it should not be a caller's
+            self.probability(np.zeros(WHISPER_RATE, np.float32))
         # the library's errors have no base of their own; this is where a file of the user's own is opened
         except Exception as error:
             raise ModelError(
                 f"{path} cannot be loaded as a turn model: {error}; check workers.stt.turn_model"
             ) from error
-        self._features = FeatureExtractor(chunk_length=_SECONDS)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="turn-end")
-        self.probability(
-            np.zeros(WHISPER_RATE, np.float32)
-        )  # the first run is slower; it should not be a caller's
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

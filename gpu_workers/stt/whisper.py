@@ -61,7 +61,8 @@ class WhisperRecogniser:
                 cpu_threads=threads,
                 num_workers=copies,
             )
-        except (RuntimeError, ValueError, OSError) as error:
+        # the tokenizer's errors have no base of their own; this is where files of the user's own are opened
+        except Exception as error:
             raise ModelError(
                 f"Whisper in {folder} cannot be loaded on {device} as {compute_type}: {error}; check "
                 "workers.stt.model, workers.stt.device and workers.stt.compute_type"

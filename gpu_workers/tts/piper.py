@@ -22,12 +22,14 @@ class PiperSpeech:
     def __init__(self, name: str, model: Path, device: str, threads: int) -> None:
         self.name = name
         config_file = model.with_name(model.name + ".json")
+        providers = _providers(device)
         try:
             config = PiperConfig.from_dict(json.loads(config_file.read_text("utf-8")))
             session = onnxruntime.InferenceSession(
-                str(model), sess_options=_options(threads), providers=_providers(device)
+                str(model), sess_options=_options(threads), providers=providers
             )
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
+        # ONNX runtime's errors have no base of their own; this is where a file of the user's own is opened
+        except Exception as error:
             raise ModelError(
                 f"the Piper voice {model} cannot be loaded on {device}: {error}; "
                 f"workers.tts.voice names an .onnx file with {config_file.name} beside it"

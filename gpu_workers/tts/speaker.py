@@ -1,6 +1,7 @@
 """Many callers, one worker: their sentences are made by a few threads, nearest to silence first."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -11,6 +12,8 @@ from gpu_workers.tts.line import LineFullError, Ticket, WaitingLine
 from gpu_workers.tts.onset import without_leading_quiet
 from gpu_workers.tts.pieces import pieces
 from gpu_workers.tts.voices import Voice, Voices
+
+log = logging.getLogger(__name__)
 
 
 class Speaker:
@@ -73,8 +76,9 @@ class Speaker:
         try:
             # a thread cannot be stopped: whoever leaves leaves it to itself, and the next waits until it is done
             return await asyncio.shield(work)
-        except (RuntimeError, ValueError) as error:
-            # ONNX runtime's ways to say no memory, or a defect of the device
+        # ONNX runtime's ways to say no memory, or a defect of the device, have no base of their own
+        except Exception as error:
+            log.warning("the voice failed with %s", type(error).__name__)  # its words may be the caller's
             raise RequestError(500, f"the voice failed: {error}", code="synthesis_failed") from error
 
     async def _its_turn(self, ticket: Ticket) -> None:

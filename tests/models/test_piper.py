@@ -2,11 +2,14 @@
 
 import re
 from difflib import SequenceMatcher
+from pathlib import Path
 
 import numpy as np
 import pytest
 import soxr  # type: ignore[import-untyped]
 
+from gpu_workers.errors import ModelError
+from gpu_workers.models import fetch
 from gpu_workers.stt.audio import Samples
 from gpu_workers.stt.scheduler import Utterance
 from gpu_workers.stt.whisper import WhisperRecogniser
@@ -68,3 +71,20 @@ def test_what_it_says_is_understood_over_a_telephone(piper: PiperSpeech, whisper
 
 def _words(text: str) -> list[str]:
     return re.findall(r"[a-z0-9]+", text.lower().replace("$19", "nineteen dollars").replace("2 ", "two "))
+
+
+LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 63201294\n"
+
+
+@pytest.mark.parametrize(("weights", "config"), [(LFS_POINTER, None), (None, "[]"), (None, "{}")])
+def test_files_that_are_no_voice(
+    cache_dir: Path, tmp_path: Path, weights: bytes | None, config: str | None
+) -> None:
+    good = fetch("joe", cache_dir, print).path
+    told = good.with_name(good.name + ".json").read_text()
+    (tmp_path / "voice.onnx").write_bytes(good.read_bytes()[:100_000] if weights is None else weights)
+    (tmp_path / "voice.onnx.json").write_text(told if config is None else config)
+    with pytest.raises(
+        ModelError, match=r"the Piper voice .*voice\.onnx cannot be loaded.*workers\.tts\.voice"
+    ):
+        PiperSpeech("voice", tmp_path / "voice.onnx", "cpu", threads=1)

@@ -12,7 +12,8 @@ import pytest
 import soxr  # type: ignore[import-untyped]
 
 from benchmarks.stt_score import word_errors
-from gpu_workers.errors import RequestError
+from gpu_workers.errors import ModelError, RequestError
+from gpu_workers.models import fetch
 from gpu_workers.stt.audio import Samples, samples_of
 from gpu_workers.stt.features import features
 from gpu_workers.stt.gates import Decoding
@@ -242,3 +243,13 @@ def test_the_clips_are_telephone_sound() -> None:
     for name in CLIPS:
         with wave.open(str(SPEECH / f"{name}.wav")) as file:
             assert (file.getframerate(), file.getnchannels()) == (8000, 1)
+
+
+def test_a_tokenizer_that_is_none(cache_dir: Path, tmp_path: Path) -> None:
+    """As git leaves it where LFS is not installed."""
+    for file in fetch("whisper-tiny.en", cache_dir, print).path.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    (tmp_path / "tokenizer.json").unlink()
+    (tmp_path / "tokenizer.json").write_text("version https://git-lfs.github.com/spec/v1\n")
+    with pytest.raises(ModelError, match=r"cannot be loaded on cpu as int8.*workers\.stt\.model"):
+        WhisperRecogniser(tmp_path, "cpu", "int8", threads=1, copies=1)

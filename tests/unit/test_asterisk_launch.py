@@ -117,6 +117,18 @@ class TestChoice:
         install = find_or_fetch(tmp_path / "cache", said.append, tmp_path / "another")
         assert install == AsteriskInstall((str(named),), "18.26.4")
 
+    def test_it_may_be_in_the_home_folder(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]
+    ) -> None:
+        """systemd sets it as it is written."""
+        named = program(tmp_path / "mine/asterisk", "Asterisk 22.10.1")
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.setenv("VOICEBOT_ASTERISK", "~/mine/asterisk")
+        assert find_or_fetch(tmp_path / "cache", said.append).command == (str(named),)
+        monkeypatch.setenv("VOICEBOT_ASTERISK", "~nobody-here/asterisk")
+        with pytest.raises(AsteriskError, match="~nobody-here/asterisk is no program that runs"):
+            find_or_fetch(tmp_path / "cache", said.append)
+
     def test_a_named_one_that_is_too_old_is_an_error(self, tmp_path: Path, said: list[str]) -> None:
         named = program(tmp_path / "mine/asterisk", "Asterisk 17.9.3")
         with pytest.raises(AsteriskError, match=r"17\.9\.3, too old: 18 is the oldest.*Upgrade"):
@@ -144,6 +156,14 @@ class TestFetch:
         (tmp_path / "file").touch()
         with pytest.raises(AsteriskError, match="VOICEBOT_CACHE"):
             find_or_fetch(tmp_path / "file" / "cache", said.append)
+
+    def test_what_is_there_needs_no_lock(self, tmp_path: Path) -> None:
+        """A read-only folder has room for none."""
+        (tmp_path / "things").mkdir()
+        (tmp_path / "things.lock").mkdir()  # so it cannot be opened, whoever asks
+        assert (
+            unpacked.fetch("things", ["things"], tmp_path, lambda _: None, print).root == tmp_path / "things"
+        )
 
     def test_what_is_there_is_not_fetched_again(self, tmp_path: Path) -> None:
         (tmp_path / "thing").mkdir()

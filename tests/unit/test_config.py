@@ -635,3 +635,37 @@ def test_secrets_that_can_be_guessed_are_told_and_not_shown(secret: str, why: st
     assert [line.partition(":")[0] for line in told] == [f"{key} {why}" for key in keys]
     assert secret not in "".join(told)
     assert list(weak_secrets(config(""))) == []
+
+
+class TestHomeFolder:
+    def test_a_path_that_begins_there_is_whole(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HOME", "/home/ann")
+        found = config(
+            """
+            workers:
+              cache_dir: ~/models
+              stt: {model: ~/whisper, turn_model: ~/turn.onnx}
+              llm: {engine: vllm, python: ~/vllm/bin/python, model: ~/models/Qwen}
+              tts: {voice: ~/ann.onnx, voices: [~/bob.onnx, joe]}
+            asterisk: {binary: ~/asterisk/sbin/asterisk}
+            log: {directory: ~/log}
+            calls: {flight_recorder: ~/flights}
+            """
+        )
+        workers, llm = found.workers, found.workers.llm
+        assert (str(workers.cache_dir), workers.stt.model) == ("/home/ann/models", "/home/ann/whisper")
+        assert (str(llm.python), llm.model) == ("/home/ann/vllm/bin/python", "/home/ann/models/Qwen")
+        assert (workers.stt.turn_model, workers.tts.voice) == ("/home/ann/turn.onnx", "/home/ann/ann.onnx")
+        assert workers.tts.voices == ("/home/ann/bob.onnx", "joe")
+        assert str(found.asterisk.binary) == "/home/ann/asterisk/sbin/asterisk"
+        assert (str(found.log.directory), str(found.calls.flight_recorder)) == (
+            "/home/ann/log",
+            "/home/ann/flights",
+        )
+
+    @pytest.mark.parametrize(
+        "written",
+        ["workers: {llm: {python: ~nobody-here/python}}", "workers: {stt: {model: ~nobody-here/w}}"],
+    )
+    def test_that_of_a_user_there_is_not(self, written: str) -> None:
+        assert "begins with ~nobody-here, and this machine has no such user" in only_problem(written)

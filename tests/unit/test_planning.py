@@ -11,6 +11,7 @@ from gpu_workers.devices.facts import Machine
 from gpu_workers.devices.plan import CPU, Plan
 from gpu_workers.devices.planner import make_plan
 from gpu_workers.devices.speech import WHISPER
+from gpu_workers.signals import BEYOND_DRAIN_S, DRAIN_S
 from tests.support.machines import FOLDER, machine
 from voicebot import planning
 from voicebot.cli import main
@@ -166,6 +167,24 @@ class TestConfiguration:
             config(f"workers: {{llm: {{extra_args: ['{argument}', x]}}}}")
 
     @pytest.mark.parametrize(
+        ("argument", "mend"),
+        [
+            ("--api-key=s3cret", r"set workers\.llm\.api_key instead"),
+            ("--host", r"set workers\.llm\.host instead"),
+            ("--port=1", r"set workers\.llm\.port instead"),
+            ("--model", r"set workers\.llm\.model instead"),
+            ("--served_model_name", "take it out"),
+            ("--middleware", "take it out"),
+        ],
+    )
+    def test_what_the_worker_sets_is_no_extra_argument(self, argument: str, mend: str) -> None:
+        with pytest.raises(
+            ConfigError, match=f"extra_args: has --.*which the worker sets: .*{mend}"
+        ) as caught:
+            config(f"workers: {{llm: {{engine: vllm, model: a/b, extra_args: ['{argument}', x]}}}}")
+        assert "s3cret" not in str(caught.value)
+
+    @pytest.mark.parametrize(
         "written",
         [
             "quantization: fp8",
@@ -173,13 +192,16 @@ class TestConfiguration:
             "prefix_caching: false",
             "chunked_prefill: false",
             "memory_share: 1",
-            "queue_limit: 9",
         ],
     )
     def test_keys_of_vllm_are_told_where_llama_runs(self, written: str) -> None:
         with pytest.raises(ConfigError, match="is for vLLM, and this model runs on llama"):
             config(f"workers: {{llm: {{{written}}}}}")
         assert config(f"workers: {{llm: {{device: auto, model: acme/nine, {written}}}}}")
+
+    def test_the_line_before_the_model_has_an_end_with_either_engine(self) -> None:
+        for engine in ("", "engine: vllm, model: a/b, "):
+            assert config(f"workers: {{llm: {{{engine}queue_limit: 9}}}}").workers.llm.queue_limit == 9
 
     def test_other_arguments_go_through(self) -> None:
         given = config("workers: {llm: {device: auto, model: a/b, extra_args: [--enforce-eager]}}")
@@ -204,6 +226,14 @@ class TestWorkers:
             "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
             "CUDA_VISIBLE_DEVICES": machine("two_cards").cards[1].uuid,
         }
+
+    def test_a_child_has_time_for_its_own_end(self, tmp_path: Path) -> None:
+        """Killed before, it could not end its engine."""
+        plan = plan_for(AUTO, "two_cards")
+        for kind in ("stt", "llm", "tts"):
+            child = _child(kind, config(AUTO), plan, tmp_path / "voicebot.yaml", tmp_path / "plan.json")
+            assert child.grace_s > DRAIN_S + BEYOND_DRAIN_S
+            assert child.quick_end_s > 0
 
     def test_settings_follow_the_plan(self) -> None:
         plan = plan_for(AUTO, "two_cards")

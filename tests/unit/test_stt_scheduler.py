@@ -155,9 +155,14 @@ async def test_a_partial_past_its_deadline_is_not_decoded() -> None:
         assert refused(await late) == (408, "deadline_passed")
 
 
-async def test_a_model_that_fails_once_serves_the_next() -> None:
+class LibraryError(Exception):
+    """As the tokenizer's: of no base but `Exception`."""
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, LibraryError])
+async def test_a_model_that_fails_once_serves_the_next(kind: type[Exception]) -> None:
     async with busy_desk() as desk:
-        desk.model.error = RuntimeError("CUDA out of memory")
+        desk.model.error = kind("CUDA out of memory")
         desk.model.may_end.release()
         failed = await desk.ask("failed")
         await desk.model.batches(1)

@@ -143,6 +143,30 @@ class TestEnd:
             assert all(map(is_alive, pids))
         await until(lambda: not any(map(is_alive, pids)))
 
+    @pytest.mark.parametrize("killed", [False, True])
+    async def test_nothing_of_its_session_is_left_in_other_process_groups(
+        self, killed: bool, tmp_path: Path
+    ) -> None:
+        """As vLLM below its worker, which gives it a group of its own: it would hold the card and the port."""
+        code = (
+            "import subprocess, sys, time\n"
+            f"child = subprocess.Popen([sys.executable, '-c', {STUBBORN!r}], process_group=0)\n"
+            f"open({str(tmp_path / 'pid')!r}, 'w').write(f'{{child.pid}} ')\n"
+            "time.sleep(600)"
+        )
+        child = python("llm", code, tmp_path)
+        async with supervised([child], print, asyncio.Event(), Backoff(first_s=600.0, longest_s=600.0)) as (
+            part,
+        ):
+            await until(lambda: "up" in log_of(child))
+            grandchild = int((tmp_path / "pid").read_text())
+            part.was_ready = True
+            if killed:
+                os.kill(await pid_of(part), signal.SIGKILL)
+                await until(lambda: bool(part.down))
+                assert not is_alive(grandchild)
+        assert not is_alive(grandchild)
+
     async def test_a_clean_end_is_waited_for(self, tmp_path: Path) -> None:
         polite = (
             "import signal, sys, time\n"

@@ -221,6 +221,9 @@ async def test_our_client_says_whose_fault_it_was(worker: Worker) -> None:
     async with client(worker, api_key=None) as llm:
         with pytest.raises(WorkerError, match=r"status 401.*set the worker's api_key"):
             await answer(llm, talk("Hello?"))
+    good = {"model": worker.model, "messages": [{"role": "user", "content": "Hi."}], "max_tokens": 2}
+    async with aiohttp.ClientSession() as http, http.post(f"{worker.url}/invocations", json=good) as reply:
+        assert reply.status == 404, "vLLM answers a chat there without a key"
     async with client(worker) as llm:
         with pytest.raises(WorkerError, match=r"status 400.*context length") as caught:
             await answer(llm, [Message("user", "word " * CONTEXT)])

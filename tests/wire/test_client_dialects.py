@@ -60,6 +60,18 @@ class TestOtherServers:
                 await _said(llm)
         assert caught.value.retryable
 
+    async def test_a_stream_that_is_done_before_it_has_begun(self) -> None:
+        """So vLLM ends an answer that its engine aborts: no words, no reason."""
+        role = '{"choices": [{"delta": {"role": "assistant", "content": ""}, "finish_reason": null}]}'
+        async with answers_with(_events(role, "[DONE]")) as url, LlmClient(url) as llm:
+            with pytest.raises(WorkerError, match="stopped before its end") as caught:
+                await _said(llm)
+        assert caught.value.retryable
+
+    async def test_a_stream_without_a_reason_is_whole_where_it_said_something(self) -> None:
+        async with answers_with(_events(HI, "[DONE]")) as url, LlmClient(url) as llm:
+            assert await _said(llm) == ["Hi"]
+
     async def test_an_error_inside_the_stream(self) -> None:
         broken = _events(HI, '{"error": {"message": "engine died", "code": 500}}')
         async with answers_with(broken) as url, LlmClient(url) as llm:

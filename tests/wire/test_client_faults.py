@@ -171,6 +171,21 @@ class TestTheOnlyOne:
 
         virtual_time(main())
 
+    def test_what_was_read_ahead_in_vain_does_not_make_it_a_bad_one(self, virtual_time: RunVirtual) -> None:
+        """Four callers on a CPU: a talk takes longer to read than its caller to speak. Nobody waited for that."""
+
+        async def main() -> None:
+            worker = FakeLlm(delay_s=PATIENCE_S + 1)
+            async with served(worker, LLM_PATH) as url, LlmClient(url) as llm:
+                for _ in range(4):
+                    with pytest.raises(TimeoutError):
+                        async with asyncio.timeout(PATIENCE_S):
+                            await llm.read_ahead([Message("user", "Hello.")], call_id="c")
+                worker.delay_s = 0.0
+                assert await said(llm) == "Hello. How can I help you?"
+
+        virtual_time(main())
+
     def test_requests_that_are_wrong_do_not_make_it_a_bad_one(self, virtual_time: RunVirtual) -> None:
         async def main() -> None:
             worker = FakeStt(fault=Fault.status(400))

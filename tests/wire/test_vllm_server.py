@@ -20,6 +20,7 @@ import aiohttp
 import pytest
 
 from gpu_workers.client import Health, LlmClient, Message, health
+from gpu_workers.llm.gate import Gate, Terms
 
 STAND_IN = Path(__file__).parents[1] / "support" / "fake_vllm"
 TALK = [{"role": "system", "content": "Be brief."}, {"role": "assistant", "content": "Hello."}]
@@ -34,6 +35,12 @@ class Running:
     process: asyncio.subprocess.Process
     pids_file: Path
     log: Path
+    temporary: Path
+
+    @property
+    def folders(self) -> list[str]:
+        """What it has in the folder for temporary files."""
+        return sorted(path.name for path in self.temporary.iterdir())
 
     @property
     def pids(self) -> list[int]:
@@ -65,14 +72,19 @@ def start(tmp_path: Path) -> Start:
             json.dumps({"workers": {"llm": {**llm, "warm_talks": [TALK, TALK], **(settings or {})}}})
         )
         pids, log = tmp_path / "pids", tmp_path / "log"
-        environment = {"PYTHONPATH": str(STAND_IN), "FAKE_VLLM": json.dumps({"pids": str(pids), **how})}
+        temporary = tmp_path / "tmp"
+        temporary.mkdir(exist_ok=True)
+        environment = {
+            "PYTHONPATH": str(STAND_IN), "FAKE_VLLM": json.dumps({"pids": str(pids), **how}),
+            "TMPDIR": str(temporary),
+        }  # fmt: skip
         with log.open("wb") as output:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "voicebot", "worker", "llm", "-c", str(config),
                 env={**os.environ, **environment}, stdout=output, stderr=output,
             )  # fmt: skip
         try:
-            yield Running(f"http://127.0.0.1:{port}", process, pids, log)
+            yield Running(f"http://127.0.0.1:{port}", process, pids, log, temporary)
         finally:
             if process.returncode is None:
                 process.kill()
@@ -111,10 +123,51 @@ async def test_it_is_ready_only_when_it_is_warm(start: Start) -> None:
                     refused.append((answer.status, answer.headers.get("Retry-After"), said["error"]["code"]))
             await asyncio.sleep(0.02)
         assert set(refused) == {(503, "5", "loading")}
-        async with http.get(f"{worker.url}/asked") as answer:
+        async with http.get(f"{worker.url}/v1/asked") as answer:
             (warmed,) = [one for one in await answer.json() if one["messages"]]
         assert warmed == {"model": "/models/m", "messages": TALK, "max_tokens": 1}, "each beginning once"
         assert await health(http, worker.url) == Health(True, "/models/m", "cpu", "ready")
+
+
+async def test_vllms_other_ways_in_are_closed(start: Start) -> None:
+    """Its key guards a few prefixes, and its other paths answer a chat all the same: past key, line and size."""
+    async with start() as worker, aiohttp.ClientSession() as http:
+        await worker.ready(http)
+        for method, path in (
+            ("POST", "/invocations"),
+            ("GET", "/invocations"),
+            ("POST", "/health"),
+            ("POST", "/v1"),
+            ("DELETE", "/v2/models"),
+            ("OPTIONS", "/tokenize"),
+        ):
+            async with http.request(method, worker.url + path, json={"messages": []}) as answer:
+                assert answer.status == 404, f"{method} {path}"
+                assert (await answer.json())["error"]["code"] == "not_found"
+        for path in ("/health", "/metrics", "/docs", "/openapi.json", "/v1/models"):
+            async with http.get(worker.url + path) as answer:
+                assert answer.status == 200, path
+        async with http.get(f"{worker.url}/v1/asked") as answer:
+            assert len(await answer.json()) == 1, "nothing but the warm-up got through"
+
+
+async def test_a_websocket_does_not_get_to_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One would stand in no line."""
+    terms = Terms("/nowhere", "token", running=1, waiting=1, model="m", device="cpu")
+    monkeypatch.setenv(*terms.to_environment().popitem())
+    sent: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        raise AssertionError("it got through")
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "websocket.connect"}
+
+    await Gate(app)({"type": "websocket", "path": "/v1/realtime", "headers": []}, receive, send)
+    assert sent == [{"type": "websocket.close"}]
 
 
 async def test_when_its_line_is_full_it_says_so(start: Start) -> None:
@@ -148,6 +201,25 @@ async def test_sigterm_lets_answers_end_and_leaves_nothing(start: Start) -> None
         assert [first, *rest] == ["One ", "two ", "three."]
         assert await worker.ended() == 0
         await gone(worker.pids)
+
+
+async def test_while_it_drains_a_new_question_is_refused(start: Start) -> None:
+    """vLLM listens on while its engine drains, and would answer it with nothing."""
+    async with start(word_s=30) as worker, aiohttp.ClientSession() as http:
+        await worker.ready(http)
+        url = f"{worker.url}/v1/chat/completions"
+        async with http.post(url, json={"messages": []}) as running:
+            await running.content.readany()
+            worker.process.terminate()
+            async with asyncio.timeout(20):
+                while (told := await health(http, worker.url)).ready:  # noqa: ASYNC110 - another process
+                    await asyncio.sleep(0.02)
+            assert (told.status, told.detail) == (503, "draining")
+            async with http.post(url, json={"messages": []}) as answer:
+                assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
+                assert (await answer.json())["error"]["code"] == "draining"
+            worker.process.terminate()
+        assert await worker.ended() == 0
 
 
 async def test_a_second_sigterm_does_not_wait(start: Start) -> None:
@@ -196,6 +268,30 @@ async def test_a_worker_that_is_killed_takes_its_server_along(start: Start) -> N
         worker.process.kill()
         await worker.process.wait()
         await gone(worker.pids[:1])
+
+
+async def test_it_leaves_no_folder_and_sweeps_those_of_killed_ones(start: Start) -> None:
+    async with start() as worker, aiohttp.ClientSession() as http:
+        await worker.ready(http)
+        (left,) = worker.folders
+        worker.process.kill()
+        await worker.process.wait()
+        await gone(worker.pids[:1])
+        assert worker.folders == [left], "a killed process cleans nothing up"
+    async with start() as worker, aiohttp.ClientSession() as http:
+        await worker.ready(http)
+        (used,) = worker.folders
+        assert used != left
+        async with start() as other:
+            await other.ready(http)
+            assert used in other.folders, "somebody uses it"
+            assert len(other.folders) == 2
+            other.process.send_signal(signal.SIGHUP)
+            assert await other.ended() == 0
+        assert worker.folders == [used]
+        worker.process.terminate()
+        assert await worker.ended() == 0
+        assert worker.folders == []
 
 
 async def test_a_port_in_use_is_named_before_anything_is_loaded(start: Start) -> None:

@@ -287,8 +287,13 @@ async def _read(answer: AbstractAsyncContextManager[aiohttp.ClientResponse]) -> 
         await opened.read()
 
 
-async def test_a_voice_that_fails_is_500_and_serves_the_next(worker: Worker) -> None:
-    worker.voice.error = RuntimeError("out of memory")
+class LibraryError(Exception):
+    """As ONNX runtime's and the tokenizer's: of no base but `Exception`."""
+
+
+@pytest.mark.parametrize("error", [RuntimeError("out of memory"), LibraryError("out of memory")])
+async def test_a_voice_that_fails_is_500_and_serves_the_next(worker: Worker, error: Exception) -> None:
+    worker.voice.error = error
     status, body, _ = await worker.speech(input="One")
     assert (status, b"out of memory" in body) == (500, True)
     worker.voice.error = None
@@ -333,6 +338,19 @@ def test_a_model_that_cannot_be_loaded_ends_the_worker() -> None:
     status = _status()
     with pytest.raises(ModelError, match="no such model"):
         run_app(_app(status, living), SttSettings(port=_free_port()), status)
+
+
+def test_an_engine_that_fails_in_a_way_of_its_own_ends_the_worker_and_says_how(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def living() -> AbstractAsyncContextManager[None]:
+        raise LibraryError("no such graph")
+
+    status = _status()
+    with pytest.raises(ModelError, match="ended by itself with LibraryError, see the log"):
+        run_app(_app(status, living), SttSettings(port=_free_port()), status)
+    (told,) = [record for record in caplog.records if record.exc_info]
+    assert "the stt worker's engine failed" in told.getMessage()
 
 
 def test_a_port_in_use_is_named() -> None:

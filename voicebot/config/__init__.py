@@ -51,7 +51,7 @@ def load(
 
 def cache_dir(config: Config) -> Path:
     """Where models and a downloaded Asterisk are kept."""
-    return config.workers.cache_dir.expanduser() if config.workers.cache_dir else default_cache_dir()
+    return config.workers.cache_dir or default_cache_dir()
 
 
 def read_text(path: Path | None = None) -> str:

@@ -28,6 +28,15 @@ _PLANNED_FLAGS = {
     "--enable-chunked-prefill": "chunked_prefill",
     "--no-enable-chunked-prefill": "chunked_prefill",
 }
+# what the worker tells vLLM by itself. The key goes another way: anyone may read a command line
+_OWN_FLAGS = {
+    "--api-key": "set workers.llm.api_key instead",
+    "--host": "set workers.llm.host instead",
+    "--port": "set workers.llm.port instead",
+    "--model": "set workers.llm.model instead",
+    "--served-model-name": "the name is workers.llm.model: take it out",
+    "--middleware": "it would stand before the worker's own gate: take it out",
+}
 _LAST_PORT = 65535
 _PORTS_PER_CALL = 4  # RTP and RTCP, of the phone's leg and of ours
 
@@ -302,11 +311,13 @@ def _web(config: Config) -> Iterator[Finding]:
 
 
 def _extra_args(config: Config) -> Iterator[Finding]:
+    path = ("workers", "llm", "extra_args")
     for argument in config.workers.llm.extra_args:
         flag = argument.partition("=")[0].replace("_", "-")
         if key := _PLANNED_FLAGS.get(flag):
-            path = ("workers", "llm", "extra_args")
             yield finding(f"has {flag}, which the plan must know of: set workers.llm.{key} instead", path)
+        elif mend := _OWN_FLAGS.get(flag):
+            yield finding(f"has {flag}, which the worker sets: {mend}", path)
 
 
 def _secrets(config: Config) -> Iterator[Finding]:

@@ -19,7 +19,6 @@ _FOR_VLLM: Final = (
     "prefix_caching",
     "chunked_prefill",
     "memory_share",
-    "queue_limit",
     "python",
     "extra_args",
 )

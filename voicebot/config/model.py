@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from gpu_workers.settings import WorkersSettings
+from gpu_workers.settings import HomePath, WorkersSettings
 from media_bridge.settings import MediaSettings, Port, Settings
 from stasis_app.settings import AriSettings, CallSettings, Profile, WebSettings
 from voicebot.config.lakeside import LAKESIDE_BIKES
@@ -19,7 +19,7 @@ class AsteriskSettings(Settings):
     start: bool = Field(
         True, description="Bring an Asterisk with `voicebot up`; false: use the one at `ari.url`."
     )
-    binary: Path | None = Field(
+    binary: HomePath | None = Field(
         None, description="Its program; null: the installed one if new enough, else one is downloaded."
     )
     sip_host: str = Field(
@@ -38,7 +38,7 @@ class LogSettings(Settings):
         "info", description="debug also logs what was said."
     )
     format: Literal["text", "json"] = Field("text", description="text for people, json for a log collector.")
-    directory: Path = Field(
+    directory: HomePath = Field(
         Path("var/log"), description="Where `voicebot up` keeps one log file for each part."
     )
 

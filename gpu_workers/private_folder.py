@@ -1,0 +1,38 @@
+"""A private folder for as long as a process runs, which no run leaves behind for good."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+LOCK = "lock"
+
+
+@contextmanager
+def private_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """A new folder in `parent` that only this user can read; removed at the end, whatever happened inside.
+
+    What killed runs have left under the same `prefix` is removed as well: the lock in each folder tells whether
+    somebody uses it.
+    """
+    _sweep(parent, prefix)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        with (folder / "lock.new").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            (folder / "lock.new").rename(folder / LOCK)  # only now can a sweep see it
+            yield folder
+
+
+def _sweep(parent: Path, prefix: str) -> None:
+    for folder in parent.glob(prefix + "*"):
+        with contextlib.suppress(OSError):  # in use, another user's, or gone meanwhile
+            if folder.lstat().st_uid != os.getuid() or folder.is_symlink():
+                continue
+            with (folder / LOCK).open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder)
