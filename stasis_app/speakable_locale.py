@@ -84,11 +84,15 @@ class _Words:
         if not self._days or not self._months:
             return []
         day, month = _one_of(self._days), _one_of(self._months)
+        mark = local.HOUR_MARKS.get(self._language, "h")
         return [
             rule(rf"(?<!\w)({day})\.?\s?[-–]\s?({day})(?!\w)\.?", self._days_from_to),
             rule(rf"(?<!\w)({day})\.(?=:?\s?\d)", lambda m: self._days[m[1]]),
-            # without a full stop "So 9-12" may well begin with the word "so", above all in Dutch
-            rule(rf"(?:^|(?<=[,;] ))({day})(?=:?\s\d{{1,2}}(?::\d\d|h|\s?[-–]))", lambda m: self._days[m[1]]),
+            # without a full stop "So 5-10" may well begin with the word "so"
+            rule(
+                rf"(?:^|(?<=[,;] ))({day})(?=:?\s\d{{1,2}}(?::\d\d|(?:\s?[-–]\s?\d{{1,2}})?\s?(?:{mark})\b))",
+                lambda m: self._days[m[1]],
+            ),
             rule(rf"(?<=\d\s)({month})\.(?=\s)", lambda m: self._months[m[1]]),
         ]
 
