@@ -212,7 +212,7 @@ async def test_a_wrong_password_is_fatal() -> None:
 
 async def test_a_user_that_may_only_read_is_fatal_before_the_first_caller() -> None:
     async with FakeAri(read_only=True) as fake, rig(fake) as world:
-        with pytest.raises(AriRefused, match="DELETE .*HTTP 403.*read_only=no"):
+        with pytest.raises(AriRefused, match=r"DELETE .*HTTP 403.*read_only=no"):
             await world.running
 
 
@@ -222,7 +222,7 @@ async def test_a_right_that_is_taken_away_is_fatal_whoever_finds_out() -> None:
         fake.read_only = True
         with pytest.raises(AriRefused):
             await world.link.exits.continue_in_dialplan("1.1")
-        with pytest.raises(AriRefused, match="POST /channels/1.1/continue"):
+        with pytest.raises(AriRefused, match=r"POST /channels/1\.1/continue"):
             await world.running
 
 

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from stasis_app.history import MOST_WHOLE
 from stasis_app.intents import words
 from stasis_app.settings import Profile
+from stasis_app.speakable import speakable
 from voicebot.config.media_addresses import Finding, finding
 from voicebot.config.model import Config
+from voicebot.config.source import KeyPath
 
 _TOKEN_CHARS = 4
 """Characters that make a token, about: what fits is an estimate."""
@@ -22,6 +24,10 @@ def profile_findings(config: Config) -> Iterator[Finding]:
         if profile.expect is not None and not profile.greeting and not profile.disclosure:
             message = "is what the greeting asks for, and there is no greeting: write one, or take this out"
             yield finding(message, (*here, "expect"), (*here, "greeting"))
+        for key, text in _ready_texts(profile):
+            if text and not speakable(text, profile.language, profile.pronounced):
+                mend = "take it out" if key == ("disclosure",) else "write words"
+                yield finding(f"holds nothing that a voice can say, is `{text[:40]}`: {mend}", (*here, *key))
         for index, passage in enumerate(profile.must_play):
             if not words(passage):
                 message = (
@@ -53,6 +59,16 @@ def profile_findings(config: Config) -> Iterator[Finding]:
             f" without a goodbye: is `{config.calls.max_call_s:g}`"
         )
         yield finding(message, limit, ("asterisk", "start"))
+
+
+def _ready_texts(profile: Profile) -> Iterator[tuple[KeyPath, str]]:
+    """What is said as it stands here: without a voice for one of them no call is taken."""
+    yield ("disclosure",), profile.disclosure
+    yield ("greeting",), profile.greeting
+    for name, text in profile.phrases.model_dump().items():
+        yield ("phrases", name), text
+    if transfer := profile.tools.transfer:
+        yield ("tools", "transfer", "announcement"), transfer.announcement
 
 
 def _results_that_do_not_fit(name: str, profile: Profile, context_tokens: int) -> Iterator[Finding]:
