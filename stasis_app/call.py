@@ -76,7 +76,7 @@ class Call:
         self._mailbox: asyncio.Queue[talk.Event] = asyncio.Queue()
         self._deferred: deque[talk.Event] = deque()
         self._timers = Timers(self.post)
-        self._history = History(profile.instructions, profile.examples)
+        self._history = History.of(profile, board.context_tokens)
         self._offer: Offer | None = None
         self._session: MediaSession | None = None
         self._passages = Passages(

@@ -22,6 +22,7 @@ from stasis_app.full_stops import CLOSERS, FINALS, WIDE_FINALS, full_stop_ends, 
 from stasis_app.speakable import spoken_characters
 from stasis_app.stops import Stops, stops
 
+_ENDS: Final = frozenset(FINALS + WIDE_FINALS + ".…")
 _WIDE_CLAUSES: Final = "，、；：،"
 _CLAUSES: Final = ",;:—–"
 _OPENER: Final = re.compile(r"(\w[\w’' ]*),\s?\S*$")
@@ -56,6 +57,7 @@ class SentenceChunker:
         self._open = ""
         self._said = 0
         self._list_number = 0
+        self._whole = False  # a sentence is out
         self._undecided: tuple[int, int] | None = (
             None  # end of a possible sentence, start of the word behind it
         )
@@ -66,7 +68,12 @@ class SentenceChunker:
             self._take(char, chunks)
         return chunks
 
-    def finish(self) -> list[str]:
+    def finish(self, *, cut_off: bool = False) -> list[str]:
+        """`cut_off`: the text stops in the middle; what is open is left out, unless it is all there is."""
+        if cut_off and not sounds_ended(self._open.rstrip(), self._stops):
+            end = self._undecided[0] if self._undecided else 0
+            if end or self._whole:
+                self._open, self._undecided = self._open[:end], None
         chunks = self.feed("\n")
         rest, self._open = self._open.strip(), ""
         return [*chunks, rest] if rest else chunks
@@ -135,6 +142,7 @@ class SentenceChunker:
         chunk, rest = self._open[:cut].strip(), self._open[cut:]
         self._open, self._undecided = "", None
         self._said += _weight(chunk)
+        self._whole = self._whole or chunk.rstrip(CLOSERS)[-1:] in _ENDS
         chunks.append(chunk)
         for char in rest:
             self._take(char, chunks)

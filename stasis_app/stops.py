@@ -73,10 +73,11 @@ def short_names(locale: Locale, of: Literal["days", "months"]) -> dict[str, str]
 
 
 def locale_of(language: str | None) -> Locale | None:
-    if language is None:
+    code = language_code(language)
+    if not language or not code:
         return None
     written = language.replace("-", "_")
     try:
-        return Locale.parse(written if "_" in written else language_code(language))
+        return Locale.parse(written if "_" in written else code)
     except (UnknownLocaleError, ValueError):
         return None

@@ -33,6 +33,8 @@ class Switchboard:
     flights: FlightRecorder
     requests: HttpRequests
     transfers: Hourly
+    context_tokens: int | None = None
+    """The language model's window, where it is known."""
 
     async def hand_back(self, channel_id: str, reason: str) -> None:
         """Give a call back to the dialplan, with VOICEBOT_REASON for the admin to route on.
