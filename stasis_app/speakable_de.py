@@ -22,13 +22,13 @@ _DASH: Final = re.compile(r"\s?[-–]\s?")
 _AND: Final = r"(?:,|,? und|,? oder|,? bis(?: zum)?|\s?[-–])"
 
 
-def with_ordinals(text: str, nouns: AbstractSet[str], months: AbstractSet[str]) -> str:
-    """`text` with the ordinals before one of `nouns` or `months` (both in lower case) as words.
+def with_ordinals(text: str, nouns: AbstractSet[str], masculine: AbstractSet[str]) -> str:
+    """`text` with the ordinals before one of `nouns` or `masculine` ones (all in lower case) as words.
 
     The ending is that which the word before asks for: "der dritte Mai", "am dritten Mai", "Sonntag, dritter Mai"; one
     behind "und" has that of the one before.
     """
-    behind = "|".join(sorted(map(re.escape, nouns | months), key=len, reverse=True))
+    behind = "|".join(sorted(map(re.escape, nouns | masculine), key=len, reverse=True))
     ordinals = re.compile(
         rf"(?<![\d.,])(?P<numbers>\d{{1,2}}\.(?:{_AND}\s*\d{{1,2}}\.)*)\s+(?P<noun>{behind})\b", re.IGNORECASE
     )
@@ -39,7 +39,7 @@ def with_ordinals(text: str, nouns: AbstractSet[str], months: AbstractSet[str]) 
         nonlocal ending
         before = found.string[: found.start()].lower().split()[-2:]
         if not ending or before[-1:] not in (["und"], ["oder"]):
-            ending = _ending(before, masculine=found["noun"].lower() in months)
+            ending = _ending(before, masculine=found["noun"].lower() in masculine)
         numbers = re.sub(r"(\d{1,2})\.", lambda m: ordinal(int(m[1])) + ending, found["numbers"])
         return f"{_DASH.sub(' bis ', numbers)} {found['noun']}"
 

@@ -24,9 +24,13 @@ NUMBERS: Final = (
     rule(r"(?<![\w.,$€£-])\d{3}-\d{4}\b(?!-\d)", digit_by_digit),
     rule(r"(?<![\w.,$€£])0\d{2,}(?: \d{3,})+\b", digit_by_digit),
     rule(r"(?<![\w.,$€£])(?<!\d-)(?:0\d{2,}|\d{7,})\b(?![.,]\d|-\d)", digit_by_digit),
-    rule(r"(?<![\w.,])\d{1,3}(?:\.\d{1,3}){3}(?!\w|\.\d)", lambda m: m.group().replace(".", " dot ")),
     rule(
-        r"\b((?:[Cc]all|[Dd]ial|[Tt]ext) )(\d{3})(?=[.,;!?]|\s(?:if|for|in|right)\b|$)(?!\.\d)", _short_number
+        r"(?<![\w.,])(\d{1,3}(?:\.\d{1,3}){3})(?::(\d+))?(?!\w|\.\d)",
+        lambda m: m[1].replace(".", " dot ") + (f" port {m[2]}" if m[2] else ""),
+    ),
+    rule(
+        r"\b((?:[Cc]all|[Dd]ial|[Tt]ext) )(\d{3})(?=[.,;!?]|\s(?:if|for|in|right|or|and|now)\b|$)(?!\.\d)",
+        _short_number,
     ),
     rule(r"((?:[Tt]ext|[Ss]end) [A-Z]+ to )(\d{5,6})\b", _short_number),
     rule(r"\b([A-Z]{2} )(\d{5}(?:-\d{4})?)\b", lambda m: m[1] + ", ".join(map(" ".join, m[2].split("-")))),

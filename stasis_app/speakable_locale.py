@@ -61,7 +61,8 @@ class _Words:
     def in_words(self, text: str) -> str:
         text = in_order(self._rules, text)
         if self._language == "de":
-            text = with_ordinals(text, local.AFTER_ORDINAL["de"], months_of(self._locale))
+            days = {str(name).lower() for name in self._locale.days["format"]["wide"].values()}
+            text = with_ordinals(text, local.AFTER_ORDINAL["de"], months_of(self._locale) | days)
         return text
 
     def _make_rules(self) -> tuple[tuple[re.Pattern[str], Replacement], ...]:
@@ -75,7 +76,7 @@ class _Words:
             *self._money_rules(),
             *self._times(),
             rule(rf"(?<![\w.,])({_AMOUNT})\s?({_UNIT})(?![\w²³/])", lambda m: self._unit(m[1], m[2])),
-            rule(r"(?<=\d)\s?[-–]\s?(?=\d)", f" {self._to} "),
+            rule(r"(?<=[\d%])\s?[-–]\s?(?=\d)", f" {self._to} "),
             *self._abbreviations(),
             *self._told_one_by_one(),
         )
@@ -127,7 +128,16 @@ class _Words:
     def _money_rules(self) -> list[tuple[re.Pattern[str], Replacement]]:
         per = local.PER.get(self._language)
         return [
-            *([rule(rf"(?<=\d)(\s?)({_SIGN})\s?/\s?(?=[^\W\d_])", rf"\1\2 {per} ")] if per else []),
+            *(
+                [
+                    rule(
+                        rf"((?:{_SIGN})\s?(?:{_AMOUNT})|(?<=\d)\s?(?:{_SIGN}))\s?/\s?(?=[^\W\d_])",
+                        rf"\1 {per} ",
+                    )
+                ]
+                if per
+                else []
+            ),
             rule(rf"(?<!\w)({_SIGN})\s?({_AMOUNT})", lambda m: self._money(m[2], m[1])),
             rule(rf"(?<![\w.,])({_AMOUNT})\s?({_SIGN})(?!\w)", lambda m: self._money(m[1], m[2])),
         ]

@@ -58,6 +58,7 @@ DATES = [
     ("de", "Am Mittwoch, 7.1.2026.", "Am Mittwoch, siebten Januar 2026."),
     ("de", "Am 24.12. und 31.12.", "Am vierundzwanzigsten Dezember und einunddreißigsten Dezember."),
     ("de", "Im 2. Stock, in der 3. Etage.", "Im zweiten Stock, in der dritten Etage."),
+    ("de", "Jeden 1. und 3. Montag.", "Jeden ersten und dritten Montag."),
     ("de", "Der 1., 2. und 30. Platz.", "Der erste, zweite und dreißigste Platz."),
     ("de", "1. Öffnen Sie die App.", "1, Öffnen Sie die App."),
     ("de", "Am 2026-12-25T10:00.", "Am fünfundzwanzigsten Dezember 2026, 10 Uhr."),
@@ -91,6 +92,8 @@ TOLD_ONE_BY_ONE = [
     ),
     ("en", "Springfield, IL 62704.", "Springfield, IL 6 2 7 0 4."),
     ("en", "It is 192.168.0.1.", "It is 192 dot 168 dot 0 dot 1."),
+    ("en", "It is 10.0.0.1:8080.", "It is 10 dot 0 dot 0 dot 1 port 8080."),
+    ("en", "50% - 60%", "50% to 60%"),
     ("en", "For 10 000 people, in 10K steps.", "For 10,000 people, in 10 thousand steps."),
     ("de", "Ihre Bestellnummer ist 48-15-16.", "Ihre Bestellnummer ist 4 8, 1 5, 1 6."),
     ("de", "Bestellung Nr. 12345.", "Bestellung Nummer 1 2 3 4 5."),
@@ -119,6 +122,7 @@ TIMES_AND_MONEY = [
     ("fr", "Lun-ven 9h-18h, à 1h.", "Lundi à vendredi 9 heures à 18 heures, à 1 heure."),
     ("es", "De 9:00 a 18:00, a las 10:15.", "De 9 horas a 18 horas, a las 10 y 15."),
     ("es", "A las 9 a.m. y a las 6:30 p.m.", "A las 9 de la mañana y a las 6 y 30 de la tarde."),
+    ("pt", "R$ 5,50/mês", "5 Reais brasileiros 50 por mês"),
     ("nl", "ma-vr 9:00 uur", "maandag tot vrijdag 9 uur"),
 ]
 ADDRESSES = [
