@@ -143,6 +143,11 @@ class LlmSettings(WorkerSettings):
         description="Beginnings of talks that the model reads before it is ready, so that no call waits for that.",
     )
 
+    @property
+    def known_context_tokens(self) -> int | None:
+        """None for a server that runs elsewhere and of whose window nothing is written."""
+        return self.context_tokens if self.start or "context_tokens" in self.model_fields_set else None
+
 
 class TtsSettings(WorkerSettings):
     port: Port = 8103

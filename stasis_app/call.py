@@ -11,7 +11,7 @@ from media_bridge.ports import NoPortError
 from media_bridge.session import MediaSession, Tap
 from media_bridge.transport import Offer
 from stasis_app import conversation as talk
-from stasis_app.ari.errors import AriError, LegFailed
+from stasis_app.ari.errors import AriError, AriRefused, LegFailed
 from stasis_app.ari.events import (
     ENDINGS,
     ChannelDtmfReceived,
@@ -76,7 +76,7 @@ class Call:
         self._mailbox: asyncio.Queue[talk.Event] = asyncio.Queue()
         self._deferred: deque[talk.Event] = deque()
         self._timers = Timers(self.post)
-        self._history = History(profile.instructions, profile.examples)
+        self._history = History.of(profile, board.context_tokens)
         self._offer: Offer | None = None
         self._session: MediaSession | None = None
         self._passages = Passages(
@@ -161,6 +161,8 @@ class Call:
             log.warning("call %s: %s", self.call_id, error)
             self._cause = "no_port"
             await self._board.hand_back(self._start.channel.id, "no_port")
+        except AriRefused:
+            self._cause = "ari_refused"  # the link has been told, and the process ends with it
         return self._cause
 
     async def _leave_nobody_behind(

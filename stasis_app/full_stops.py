@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from stasis_app import sentence_words as words
-from stasis_app.speakable_locale import NO_STOPS, Stops
+from stasis_app.stops import NO_STOPS, Stops
 
 CLOSERS: Final = "\"'”’»)]}*_`~」』）】》"
 FINALS: Final = "!?‽؟"
@@ -29,10 +29,11 @@ def full_stop_ends(before: str, after: str, *, word_is_whole: bool, stops: Stops
     if after[:1].isdigit():
         return not (
             lower in words.BEFORE_NUMBER | words.MAYBE_ENDS | words.TITLES
+            or stops.ends_nothing(lower, before_number=True)
             or _NUMBER.match(word)
             or len(lower) < 2
         )
-    if lower in words.TITLES or lower in stops.abbreviations:
+    if lower in words.TITLES or stops.ends_nothing(lower):
         return False
     if after[:1].islower():
         return _is_plain_word(lower)
@@ -57,7 +58,12 @@ def sounds_ended(text: str, stops: Stops) -> bool:
         return False
     if closed.endswith((*FINALS, *WIDE_FINALS, "..", "…")):
         return True
-    if not closed.endswith(".") or _NUMBER.match(closed.rsplit(maxsplit=1)[-1].rstrip(".")):
+    last = closed.rsplit(maxsplit=1)[-1].rstrip(".")
+    if (
+        not closed.endswith(".")
+        or _NUMBER.match(last)
+        or stops.ends_nothing(last.lower(), before_number=True)
+    ):
         return False
     return full_stop_ends(closed, "x", word_is_whole=True, stops=stops) is True
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from gpu_workers.client import Priority, SttClient, Transcript
 from media_bridge.events import Utterance
+from stasis_app.short_words import language_code
 
 _PARTIAL_DEADLINE_MS = 1000
 _GAP_S = 0.2  # of silence between utterances that are read as one
@@ -12,12 +13,15 @@ LESS_BEFORE_S = 0.16
 
 
 class Hearing:
-    """The recogniser of one call. Keeps the newest answers, so that judging and answering share one request."""
+    """The recogniser of one call. Keeps the newest answers, so that judging and answering share one request.
+
+    `language`: that of the profile, "de-AT" as well; recognisers know the code alone.
+    """
 
     def __init__(self, stt: SttClient, call_id: str, language: str | None) -> None:
         self._stt = stt
         self._call_id = call_id
-        self._language = language
+        self._language = language_code(language)
         self._known: dict[tuple[tuple[int, int], ...], Transcript] = {}
 
     async def words(

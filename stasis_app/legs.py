@@ -176,6 +176,8 @@ async def _undo(call_id: str, begun: list[Undo]) -> bool:
             for step in reversed(begun):
                 try:
                     await step()
+                except AriRefused:
+                    undone = False  # the link has been told, and ends with it
                 except AriError as error:
                     undone = False
                     log.warning("call %s: left behind until the next look: %s", call_id, error)

@@ -130,6 +130,7 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
             flights,
             requests,
             Hourly(),
+            workers.llm.known_context_tokens,
         )
         application = Application(setup, board, group)
         calls.append(application)

@@ -20,8 +20,9 @@ from typing import Final
 from stasis_app import sentence_words as words
 from stasis_app.full_stops import CLOSERS, FINALS, WIDE_FINALS, full_stop_ends, sounds_ended
 from stasis_app.speakable import spoken_characters
-from stasis_app.speakable_locale import stops
+from stasis_app.stops import Stops, stops
 
+_ENDS: Final = frozenset(FINALS + WIDE_FINALS + ".…")
 _WIDE_CLAUSES: Final = "，、；：،"
 _CLAUSES: Final = ",;:—–"
 _OPENER: Final = re.compile(r"(\w[\w’' ]*),\s?\S*$")
@@ -56,6 +57,7 @@ class SentenceChunker:
         self._open = ""
         self._said = 0
         self._list_number = 0
+        self._whole = False  # a sentence is out
         self._undecided: tuple[int, int] | None = (
             None  # end of a possible sentence, start of the word behind it
         )
@@ -66,7 +68,12 @@ class SentenceChunker:
             self._take(char, chunks)
         return chunks
 
-    def finish(self) -> list[str]:
+    def finish(self, *, cut_off: bool = False) -> list[str]:
+        """`cut_off`: the text stops in the middle; what is open is left out, unless it is all there is."""
+        if cut_off and not sounds_ended(self._open.rstrip(), self._stops):
+            end = self._undecided[0] if self._undecided else 0
+            if end or self._whole:
+                self._open, self._undecided = self._open[:end], None
         chunks = self.feed("\n")
         rest, self._open = self._open.strip(), ""
         return [*chunks, rest] if rest else chunks
@@ -85,7 +92,7 @@ class SentenceChunker:
             return []
         if _words(self._open) <= _MIN_WORDS:
             return self.close_sentence()
-        cut = _soft_break(self._open, len(self._open.rstrip()), 1)
+        cut = _soft_break(self._open, len(self._open.rstrip()), 1, self._stops)
         chunks: list[str] = []
         if _words(self._open[:cut]) >= _MIN_WORDS:
             self._cut(cut, chunks)
@@ -135,6 +142,7 @@ class SentenceChunker:
         chunk, rest = self._open[:cut].strip(), self._open[cut:]
         self._open, self._undecided = "", None
         self._said += _weight(chunk)
+        self._whole = self._whole or chunk.rstrip(CLOSERS)[-1:] in _ENDS
         chunks.append(chunk)
         for char in rest:
             self._take(char, chunks)
@@ -201,7 +209,8 @@ class SentenceChunker:
         limit = self._first_max_chars if self._early else self._max_chars
         if char.isspace() or len(self._open) <= limit:
             return 0
-        return _soft_break(self._open, limit, min(self._first_chars, limit) if self._early else limit // 2)
+        least = min(self._first_chars, limit) if self._early else limit // 2
+        return _soft_break(self._open, limit, least, self._stops)
 
 
 def _clause_end(text: str, char: str, first_chars: int) -> int:
@@ -227,13 +236,15 @@ def _clause_end(text: str, char: str, first_chars: int) -> int:
     return 0
 
 
-def _soft_break(text: str, limit: int, least: int) -> int:
+def _soft_break(text: str, limit: int, least: int, stops: Stops) -> int:
     """The best place to cut `text` at or before `limit`: a clause, a joining word, a blank, else `limit` itself."""
     blanks = [at for at in range(limit, 0, -1) if text[at : at + 1].isspace() and text[at - 1] not in "$€£#"]
+    blanks = [at for at in blanks if not _in_range(text, at)] or blanks
     for at in blanks:
         if at >= least and text[at - 1] in _CLAUSES + FINALS + ".…" and not text[at + 1 : at + 2].isdigit():
             word = text[:at].rsplit(maxsplit=1)[-1].lower().rstrip(".")
-            if word not in words.TITLES | words.TITLES_OR_STREETS | words.BEFORE_NUMBER and len(word) > 1:
+            short = word in words.TITLES | words.TITLES_OR_STREETS | words.BEFORE_NUMBER
+            if not short and len(word) > 1 and not stops.ends_nothing(word, before_number=True):
                 return at
     for at in blanks:
         if (
@@ -251,6 +262,14 @@ def _soft_break(text: str, limit: int, least: int) -> int:
     while cut > 1 and unicodedata.category(text[cut : cut + 1] or "x").startswith("M"):
         cut -= 1
     return cut
+
+
+def _in_range(text: str, at: int) -> bool:
+    """Whether the blank stands beside the dash of "9 AM – 6 PM", which is no dash between clauses."""
+    return bool(
+        re.match(r"\s[-–—](?:\s?\d|\s?$)", text[at:])
+        or (re.search(r"\s[-–—]$", text[:at]) and re.match(r"\s\d", text[at:]))
+    )
 
 
 def _takes_a_breath(before: str) -> bool:

@@ -25,7 +25,7 @@ class AriSettings(Settings):
     url: str = Field(
         "http://127.0.0.1:8088", pattern=r"^https?://[^/]+(/.*)?$", description="Asterisk's HTTP server."
     )
-    username: str = Field("voicebot", min_length=1, description="A user of ari.conf.")
+    username: str = Field("voicebot", min_length=1, pattern=r"^[^:\s]+$", description="A user of ari.conf.")
     password: SecretStr | None = Field(
         None, description="Its password; ${NAME} takes it from the environment."
     )
@@ -114,7 +114,9 @@ class Profile(Settings):
         None,
         description="The answer the greeting asks for: open, yes_no, digits, digits:N, spelling, email or date.",
     )
-    language: str | None = Field(None, description="Spoken language; the STT worker's own if not given.")
+    language: str | None = Field(
+        None, description="Spoken language, like en, en-GB or de; the STT worker's own if not given."
+    )
     voice: str | None = Field(None, description="A voice of the TTS worker; its own if not given.")
     pronunciations: dict[str, str] = Field(
         {}, max_length=MOST_ENTRIES, description="Words that the voice gets wrong -> how they are said."

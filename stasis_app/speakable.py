@@ -13,8 +13,11 @@ from collections.abc import Callable
 from typing import Final
 
 from stasis_app import speakable_en
+from stasis_app.local_texts import ADDRESS_MARKS
 from stasis_app.pronunciations import NONE, Pronunciations
+from stasis_app.short_words import language_code
 from stasis_app.speakable_locale import words_of
+from stasis_app.stops import Stops, stops
 
 _KEPT_SYMBOLS: Final = frozenset("°№℃℉™®©+=<>|~^`$€£¥₹₩₽¢×÷±≤≥≈→½")
 _NEVER_SPOKEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
@@ -30,7 +33,7 @@ _AUTOLINK: Final = re.compile(r"<((?:https?://|mailto:)[^<>\s]+|[^<>\s@]+@[^<>\s
 _RULE_LINE: Final = re.compile(r"[\s|:*_=+-]*$")
 _LINE_MARK: Final = re.compile(r"\s*(?:>\s?)*(?:#{1,6}\s+|[-*+•‣◦▪]\s+(?:\[[ xX]\]\s+)?)?")
 _NUMBERED: Final = re.compile(r"(\d{1,2})[.)]\s+(?=\S)")
-_STARS: Final = re.compile(r"(?<=\d)\s*\*\s*(?=\d)")
+_STARS: Final = re.compile(r"(?<=\d)\s*\*\s*(?=-?\d)")
 _EMPHASIS: Final = re.compile(r"\*+|~~|`+|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)")
 
 _EMAIL: Final = re.compile(r"(?:mailto:)?\b([\w.+-]+)@([\w-]+(?:\.[\w-]+)+)", re.IGNORECASE)
@@ -43,7 +46,9 @@ _URL: Final = re.compile(
 _ADDRESS: Final = re.compile(f"(?:{_EMAIL.pattern})|(?:{_URL.pattern})", re.IGNORECASE)
 _SENTENCE_MARKS: Final = ".,;:!?"
 _LONGEST_PATH: Final = 30
-_MARKS: Final = {".": " dot ", "-": " dash ", "_": " underscore ", "+": " plus ", "/": " slash "}
+_DASHES: Final = {**dict.fromkeys("‐‑‒−﹣－", "-"), "―": "—", "﹘": "—"}
+"""U+2010 to U+2012, the minus sign and the small and wide hyphens; the horizontal bar."""
+_ORDINAL_SIGNS: Final = re.compile("([ºª])")
 
 _SPOKEN_CATEGORIES: Final = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl", "No", "Sc"})
 _SPOKEN_MARKS: Final = frozenset(" .,;:?!'’‘\"“”«»()-–—…%&+=/°@#。！？，、；：「」『』।॥؟،۔¿¡・～·")
@@ -54,7 +59,7 @@ def spoken_characters(text: str) -> str:
 
     Control, format (ZWJ, RTL marks, BOM),
     surrogate and private characters vanish; emoji and pictures become a space;
-    every other blank is a plain space, every line end a newline.
+    every other blank is a plain space, every line end a newline, every hyphen and minus sign "-".
     """
     return "".join(_spoken_character(char) for char in text)
 
@@ -64,6 +69,8 @@ def _spoken_character(char: str) -> str:
         return "\n"
     if char.isspace():
         return " "
+    if char in _DASHES:
+        return _DASHES[char]
     category = unicodedata.category(char)
     if category in _NEVER_SPOKEN or _JOINERS.match(char):
         return ""
@@ -79,9 +86,11 @@ class Speakable:
     """
 
     def __init__(self, language: str | None = "en", pronounced: Pronunciations = NONE) -> None:
-        english = language is None or language.lower().startswith("en")
+        code = language_code(language) or "en"
         self._pronounced = pronounced
-        self._in_words = speakable_en.in_words if english else words_of(language or "")
+        self._in_words = speakable_en.words_of(language) if code == "en" else words_of(language or "")
+        self._stops = stops(language)
+        self._address_marks = ADDRESS_MARKS.get(code, ADDRESS_MARKS["en"])
         self._in_code = False
         self._in_thought = False
 
@@ -92,11 +101,11 @@ class Speakable:
         text = _TAG.sub(" ", text)
         text = _LINK.sub(r"\1", text)
         text = _LINK_TAIL.sub(" ", text)
-        text = " ".join(line for line in map(_plain_line, text.split("\n")) if line)
+        text = " ".join(plain for line in text.split("\n") if (plain := _plain_line(line, self._stops)))
         text = self._addresses_in_words(text)
         if self._in_words:
             text = self._in_words(text)
-        return _tidy(unicodedata.normalize("NFKC", text))
+        return _tidy(_composed(text))
 
     def _addresses_in_words(self, text: str) -> str:
         """Mail and web addresses as they are read out, and all words as the profile says them, each once."""
@@ -105,13 +114,34 @@ class Speakable:
             address = found.group()
             body = address.rstrip(_SENTENCE_MARKS)
             own = self._pronounced.of(body)
-            in_words = _URL.sub(_url_words, _EMAIL.sub(_email_words, address))
+            in_words = _URL.sub(self._url_words, _EMAIL.sub(self._email_words, address))
             said += [
                 self._pronounced.said(text[at : found.start()]),
                 self._pronounced.said(in_words) if own is None else own + address[len(body) :],
             ]
             at = found.end()
         return "".join([*said, self._pronounced.said(text[at:])])
+
+    def _email_words(self, found: re.Match[str]) -> str:
+        return (
+            f" {self._marks_in_words(found[1])} {self._address_marks['@']} {self._marks_in_words(found[2])} "
+        )
+
+    def _url_words(self, found: re.Match[str]) -> str:
+        url = found.group()
+        body = url.rstrip(_SENTENCE_MARKS)
+        tail = url[len(body) :]
+        body = re.sub(r"^(?:https?://)?(?:www\.)?", "", body, flags=re.IGNORECASE)
+        host, _, path = re.split(r"[?#]", body, maxsplit=1)[0].partition("/")
+        path = path.strip("/")
+        spoken = (
+            host if not path or len(path) > _LONGEST_PATH or re.search(r"\d{3}|%", path) else f"{host}/{path}"
+        )
+        return f" {self._marks_in_words(spoken)}{tail} "
+
+    def _marks_in_words(self, text: str) -> str:
+        marks = self._address_marks
+        return "".join(f" {marks[char]} " if char in marks else char for char in text).strip()
 
     def _without(self, marker: re.Pattern[str], text: str) -> str:
         """`text` outside of what `marker` opens and closes, which may have been opened by an earlier chunk."""
@@ -140,7 +170,15 @@ def speakable(text: str, language: str | None = "en", pronounced: Pronunciations
     return Speakable(language, pronounced).feed(text)
 
 
-def _plain_line(line: str) -> str:
+def _composed(text: str) -> str:
+    """NFKC, but for the signs that make an ordinal in Spanish, Portuguese and Italian: "2.º" is no "2 o"."""
+    return "".join(
+        part if part in ("º", "ª") else unicodedata.normalize("NFKC", part)
+        for part in _ORDINAL_SIGNS.split(text)
+    )
+
+
+def _plain_line(line: str, stops: Stops) -> str:
     """One line of markdown without its marks; it ends like a sentence or clause."""
     if _RULE_LINE.match(line):
         return ""
@@ -150,32 +188,13 @@ def _plain_line(line: str) -> str:
     is_row = text.startswith("|") or text.endswith("|")
     if is_row:
         text = ", ".join(cell.strip() for cell in text.strip("|").split("|") if cell.strip())
-    text = _NUMBERED.sub(r"\1, ", text, count=1) if _NUMBERED.match(text) else text
+    numbered = _NUMBERED.match(text)
+    if numbered and not stops.is_ordinal(numbered.group().rstrip(), text[numbered.end() :]):
+        text = f"{numbered[1]}, {text[numbered.end() :]}"
     text = _EMPHASIS.sub("", _STARS.sub(" × ", text)).strip()
     if (mark.strip() or is_row) and text and (text[-1].isalnum() or text[-1] == ")"):
         text += "."
     return text
-
-
-def _email_words(found: re.Match[str]) -> str:
-    return f" {_marks_in_words(found[1])} at {_marks_in_words(found[2])} "
-
-
-def _url_words(found: re.Match[str]) -> str:
-    url = found.group()
-    body = url.rstrip(_SENTENCE_MARKS)
-    tail = url[len(body) :]
-    body = re.sub(r"^(?:https?://)?(?:www\.)?", "", body, flags=re.IGNORECASE)
-    host, _, path = re.split(r"[?#]", body, maxsplit=1)[0].partition("/")
-    path = path.strip("/")
-    spoken = (
-        host if not path or len(path) > _LONGEST_PATH or re.search(r"\d{3}|%", path) else f"{host}/{path}"
-    )
-    return f" {_marks_in_words(spoken)}{tail} "
-
-
-def _marks_in_words(text: str) -> str:
-    return "".join(_MARKS.get(char, char) for char in text).strip()
 
 
 def _spoken_or_blank(char: str) -> str:
@@ -192,7 +211,7 @@ _TIDY: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]],
     (re.compile(r"[,;:]+(?=[.?!])"), ""),
     (re.compile(r"\.\.+"), "…"),
     (re.compile(r"([!?])[!?]*"), r"\1"),
-    (re.compile(r"^[\s,.;:…)\-–—]+"), ""),
+    (re.compile(r"^(?:[\s,.;:…)–—]|-(?!\d))+"), ""),
     (re.compile(r"\s+[-–—]+$"), ","),
     (re.compile(r"\s+"), " "),
 )

@@ -9,7 +9,16 @@ so rewritten: "$19" ("dollar nineteen"), "9:00" ("nine zero zero"), "9-6" ("nine
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
+
+from babel import Locale, UnknownLocaleError
+from babel.dates import get_date_format
+
+from stasis_app.local_texts import SIGNS
+from stasis_app.speakable_en_dates import MONTHS, date_rules, slash_rules
+from stasis_app.speakable_en_numbers import NUMBERS
+from stasis_app.speakable_numbers import Rules, codes, in_order, ratio, rule, signed
 
 _MONEY: Final = {
     "$": ("dollar", "cent"),
@@ -29,11 +38,6 @@ _DAYS: Final = {
     "thurs": "Thursday", "fri": "Friday", "sat": "Saturday", "sun": "Sunday",
 }  # fmt: skip
 _DAY: Final = r"(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)"
-_MONTHS: Final = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-    "November",
-    "December",
-)  # fmt: skip
 _MONTH: Final = r"(Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
 
 _UNITS: Final = {
@@ -45,7 +49,7 @@ _UNITS: Final = {
     "GB": "gigabyte",
     "MB": "megabyte", "TB": "terabyte", "Mbps": "megabit per second", "kWh": "kilowatt hour",
     "kW": "kilowatt", "W": "watt",
-    "min": "minute", "mins": "minute", "hr": "hour", "hrs": "hour", "sec": "second", "secs": "second",
+    "min": "minute", "mins": "minute", "hr": "hour", "hrs": "hour", "h": "hour", "sec": "second", "secs": "second",
     "ms": "millisecond",
     "°C": "degree Celsius", "℃": "degree Celsius", "°F": "degree Fahrenheit", "℉": "degree Fahrenheit",
     "°": "degree",
@@ -68,11 +72,6 @@ _ABBREVIATIONS: Final = {
     "Sq": "Square", "Bros": "Brothers", "etc": "et cetera", "fig": "figure", "Fig": "Figure",
     "vol": "volume", "Vol": "Volume",
 }  # fmt: skip
-_FRACTIONS: Final = {
-    "½": "half", "¼": "quarter", "¾": "three quarters", "⅓": "third", "⅔": "two thirds", "1/2": "half",
-    "1/4": "quarter",
-    "3/4": "three quarters", "1/3": "third", "2/3": "two thirds",
-}  # fmt: skip
 _DECADES: Final = (
     "",
     "tens",
@@ -92,11 +91,19 @@ _SYMBOLS: Final = {
 }  # fmt: skip
 
 
-def in_words(text: str) -> str:
-    """`text` with everything rewritten that an English voice reads wrong."""
-    for pattern, replacement in _RULES:
-        text = pattern.sub(replacement, text)
-    return text
+@lru_cache(maxsize=16)
+def words_of(language: str | None) -> Callable[[str], str]:
+    """What rewrites a text with everything that an English voice reads wrong; dates as this country writes them."""
+    rules = _rules(day_first=_day_first(language))
+    return lambda text: in_order(rules, text)
+
+
+def _day_first(language: str | None) -> bool:
+    try:
+        pattern = get_date_format("short", locale=Locale.parse((language or "en").replace("-", "_"))).pattern
+    except (UnknownLocaleError, ValueError):
+        return False
+    return pattern.find("d") < pattern.lower().find("m")
 
 
 def _plural(amount: str, noun: str) -> str:
@@ -108,7 +115,9 @@ def _plural(amount: str, noun: str) -> str:
         return f"{amount} square {_plural('2', rest[0]).split(' ', 1)[1]}"
     if head == "kilowatt" and rest:
         return f"{amount} kilowatt hours"
-    many = {"foot": "feet", "yen": "yen", "pence": "pence", "paisa": "paise"}.get(head, head + "s")
+    many = {"foot": "feet", "inch": "inches", "yen": "yen", "pence": "pence", "paisa": "paise"}.get(
+        head, head + "s"
+    )
     return " ".join([amount, many, *rest])
 
 
@@ -116,7 +125,7 @@ def _money(found: re.Match[str]) -> str:
     major, minor = _MONEY[found["sign"]]
     amount, scale = found["amount"], found["scale"]
     low = found["low"]
-    before = ("minus " if found["minus"] else "") + (f"{low} to " if low else "")
+    before = f"{low} to " if low else ""
     if scale:
         return f"{before}{amount} {_SCALE.get(scale.lower(), scale.lower())} {major}s" + _per(found["per"])
     whole, _, cents = amount.partition(".")
@@ -160,31 +169,12 @@ def _hour(found: re.Match[str]) -> str:
     return f"{found['hour']} {_meridiem(half[0], half, found.string[found.end() :])}"
 
 
-def digit_by_digit(found: re.Match[str]) -> str:
-    """Digit by digit, a comma where the writer had a mark, so that the voice breathes there."""
-    groups = re.findall(r"\d+", found.group())
-    plus = "plus " if found.group().startswith("+") else ""
-    return plus + ", ".join(" ".join(group) for group in groups)
-
-
-def _iso_date(found: re.Match[str]) -> str:
-    month = int(found[2])
-    return f"{_MONTHS[month - 1]} {int(found[3])}, {found[1]}" if 1 <= month <= 12 else found.group()
-
-
 def _month(short: str) -> str:
-    return next(name for name in _MONTHS if name.startswith(short[:3]))
+    return next(name for name in MONTHS if name.startswith(short[:3]))
 
 
 def _day(short: str) -> str:
     return _DAYS[short.lower()]
-
-
-def _fraction(found: re.Match[str]) -> str:
-    words = _FRACTIONS[found["part"]]
-    if not found["whole"]:
-        return words if " " in words else f"one {words}"
-    return f"{found['whole']} and {words if ' ' in words else 'a ' + words}"
 
 
 def _abbreviation(found: re.Match[str]) -> str:
@@ -198,7 +188,10 @@ def _initials(found: re.Match[str]) -> str:
 
 
 def _slash(found: re.Match[str]) -> str:
-    left, right = found[1], found[2]
+    words = re.split(r"\s?/\s?", found.group())
+    if len(words) > 2:
+        return ", ".join(words)
+    left, right = words
     if (
         left.isalpha()
         and right.isalpha()
@@ -209,63 +202,113 @@ def _slash(found: re.Match[str]) -> str:
     return f"{left} {right}"
 
 
-_Replacement = str | Callable[[re.Match[str]], str]
+def _times(found: re.Match[str]) -> str:
+    """The sides of a room or box are "by" each other, whatever sign was taken."""
+    return re.sub(r"\s?[x×]\s?", " by ", found.group())
 
 
-def _rule(pattern: str, replacement: _Replacement) -> tuple[re.Pattern[str], _Replacement]:
-    return re.compile(pattern), replacement
+def _rules(*, day_first: bool) -> Rules:
+    """Order matters: what looks like a range (a phone number, a date) goes before ranges, ranges before money and
+    times.
+    """
+    signs = SIGNS["en"]
+    return (
+        *date_rules(day_first=day_first),
+        *NUMBERS,
+        *signed(signs),
+        *codes(),
+        *_DAYS_AND_MONTHS,
+        *_MONEY_RULES,
+        *_RANGES,
+        *_CLOCKS,
+        *ratio(signs),
+        *slash_rules(),
+        *_UNIT_RULES,
+        *_WORDS,
+    )
 
 
-# Order matters: what looks like a range (a phone number, a date) goes before ranges,
-# ranges before money and times.
-_RULES: Final = (
-    _rule(r"\b(\d{4})-(\d{2})-(\d{2})\b", _iso_date),
-    _rule(r"(?<![\w.,$€£])\+\d[\d\s().-]{6,}\d\b", digit_by_digit),
-    _rule(r"(?<![\w.,$€£-])(?:1[-. ])?\(?\d{3}\)?[-. ]\d{3}[-. ]\d{4}\b(?!-\d)", digit_by_digit),
-    _rule(r"(?<![\w.,$€£-])\d{3}-\d{4}\b(?!-\d)", digit_by_digit),
-    _rule(r"(?<![\w.,$€£])0\d{2,}(?: \d{3,})+\b", digit_by_digit),
-    _rule(r"(?<![\w.,$€£])(?:0\d{2,}|\d{7,})\b(?![.,]\d)", digit_by_digit),
-    _rule(rf"\b({_DAY})\.?\s?[-–—]\s?({_DAY})\b\.?(?=\W|$)", lambda m: f"{_day(m[1])} to {_day(m[2])}"),
-    _rule(r"\b(Mon|Tues?|Wed|Thu(?:rs?)?|Fri)\b\.?(?=[\s,:;)]|$)", lambda m: _day(m[1])),
-    _rule(r"\b(Sat|Sun)\.?(?=:?\s\d|:\s)", lambda m: _day(m[1])),
-    _rule(rf"\b{_MONTH}\.?(?=\s\d)", lambda m: _month(m[1])),
-    _rule(rf"(?<=\d\s){_MONTH}\b\.?", lambda m: _month(m[1])),
-    _rule(
-        rf"(?P<minus>(?<![\w\d])-)?(?:US|CA"
-        rf"|AU)?(?P<sign>[$€£¥₹])\s?(?:(?P<low>{_AMOUNT})\s?[-–—]\s?(?:(?P=sign))?)?"
+_DAYS_AND_MONTHS: Final = (
+    rule(rf"\b({_DAY})\.?\s?[-–—]\s?({_DAY})\b\.?(?=\W|$)", lambda m: f"{_day(m[1])} to {_day(m[2])}"),
+    rule(r"\b(Mon|Tues?|Wed|Thu(?:rs?)?|Fri)\b\.?(?=[\s,:;)/]|$)", lambda m: _day(m[1])),
+    rule(r"\b(Sat|Sun)\.?(?=:?\s\d|:\s|\s(?:closed|&)|/)", lambda m: _day(m[1])),
+    rule(rf"\b{_MONTH}\.?(?=\s\d)", lambda m: _month(m[1])),
+    rule(rf"(?<=\d\s){_MONTH}\b\.?", lambda m: _month(m[1])),
+)
+_MONEY_RULES: Final = (
+    rule(
+        rf"(?:US|CA|AU)?(?P<sign>[$€£¥₹])\s?(?:(?P<low>{_AMOUNT})\s?[-–—]\s?(?:(?P=sign))?)?"
         rf"(?P<amount>{_AMOUNT})(?:\s?(?P<scale>[kKmM]|bn|thousand|million"
         rf"|billion)\b)?(?:\s?/\s?(?P<per>{_PER})\b)?",
         _money,
     ),
-    _rule(r"\b([Aa]n? \d[\d,]*) dollars (?=[a-z])(?!(?:and|per|for|to|or|a|an|off)\b)", r"\1 dollar "),
-    _rule(rf"\b({_AMOUNT})\s?(?:USD|US dollars)\b", r"\1 dollars"),
-    _rule(rf"\b({_AMOUNT})\s?(?:EUR|€)(?!\w)", r"\1 euros"),
-    _rule(
-        r"(?<=[\dMm.%])(?<!\s\.)\s?[–—]\s?(?=\d)|(?<=\d)-(?=\d)|(?<=[ap]m)\s?-\s?(?=\d)"
+    rule(r"\b([Aa]n? \d[\d,]*) dollars (?=[a-z])(?!(?:and|per|for|to|or|a|an|off)\b)", r"\1 dollar "),
+    rule(rf"\b({_AMOUNT})\s?(?:USD|US dollars)\b", r"\1 dollars"),
+    rule(rf"\b({_AMOUNT})\s?(?:EUR|€)(?!\w)", r"\1 euros"),
+    rule(
+        r"(?<![\w.,])(?!(?:4|8|401)[kK])(\d{1,3}|\d+\.\d)[kK](?=\s(?!run|race|walk)[a-z]|[.,;!?]|$)",
+        r"\1 thousand",
+    ),
+)
+_RANGES: Final = (
+    rule(
+        r"(?<=[\dMm.%])(?<!\s\.)\s?[–—]\s?(?=\d)|(?<=\d)(?<![A-Za-z]\d)(?<![A-Za-z]\d\d)-(?=\d)|(?<=[ap]m)\s?-\s?(?=\d)"
+        r"|(?<=%)\s?-\s?(?=\d)"
         r"|(?<=[AP]M)\s?-\s?(?=\d)"
-        r"|(?<=[apAP]\.[mM]\.)\s?-\s?(?=\d)|(?<=:\d\d)\s-\s(?=\d)|(?<=\d(?:st|nd|rd|th))-(?=\d)",
+        r"|(?<=[apAP]\.[mM]\.)\s?-\s?(?=\d)|(?<=:\d\d)\s-\s(?=\d)|(?<=\d(?:st|nd|rd|th))\s?[-–—]\s?(?=\d)",
         " to ",
     ),
-    _rule(
+)
+_CLOCKS: Final = (
+    rule(
         r"(?<![\d:])(?P<hour>\d{1,2}):(?P<minute>\d{2})(?![\d:])(?:\s?(?P<half>[aApP]\.?[mM]\b\.?))?", _clock
     ),
-    _rule(r"\b(?P<hour>1[0-2]|[1-9])\s?(?P<half>[aApP]\.?[mM]\b\.?)", _hour),
-    _rule(r"(?:(?<![\d/])(?P<whole>\d+) ?)?(?P<part>[½¼¾⅓⅔])", _fraction),
-    _rule(r"(?<![\d/])(?:(?P<whole>\d+) )?(?P<part>1/2|1/4|3/4|1/3|2/3)(?![\d/])", _fraction),
-    _rule(r"\b(1[0-9]|20)([1-9])0s\b", lambda m: f"{m[1]} {_DECADES[int(m[2])]}"),
-    _rule(rf"(?<![\w.,])({_AMOUNT})[\s-]?({_UNIT})(?![\w²³/])", lambda m: _plural(m[1], _UNITS[m[2]])),
-    _rule(r"(?<=\d)\s?/\s?(month|week|day|night|hour|year|person)\b", r" per \1"),
-    _rule(r"(?:\b[Nn]os?\.\s?|#\s?)(?=\d)", "number "),
-    _rule(r"\be\.g\.,?", "for example"),
-    _rule(r"\bi\.e\.,?", "that is"),
-    _rule(r"\bSt\.(?=\s+[A-Z])(?<![a-z] St\.)", "Saint"),
-    _rule(r"(?<=[a-z] )St\.(?=\s+[A-Z][a-z]+'s)", "Saint"),
-    _rule(r"(?<=[a-z] )St(?:\.|\b)(?=[\s,.]|$)", "Street"),
-    _rule(rf"\b({'|'.join(_ABBREVIATIONS)})\.(?!\w)", _abbreviation),
-    _rule(r"\b(?:[A-Z]\.){2,}(?!\w)", _initials),
-    _rule(r"\b([A-Z])\.(?=\s[A-Z])", r"\1"),
-    _rule(r"\b(\w+)\s?/\s?(\w+)\b", _slash),
-    _rule(r"(?<=\d)\s?<\s?(?=\d)|<\s?(?=\d)", " less than "),
-    _rule(r"(?<=\d)\s?>\s?(?=\d)|>\s?(?=\d)", " more than "),
-    _rule("[" + "".join(_SYMBOLS) + "]", lambda m: _SYMBOLS[m.group()]),
+    rule(r"\b(?P<hour>1[0-2]|[1-9])\s?(?P<half>[aApP]\.?[mM]\b\.?)", _hour),
+    rule(
+        r"\b(\d{1,2})\s?h\s?(\d{1,2})\s?m(?:in)?\b",
+        lambda m: f"{_plural(m[1], 'hour')} {_plural(m[2], 'minute')}",
+    ),
+    rule(r"\b(1[0-9]|20)([1-9])0s\b", lambda m: f"{m[1]} {_DECADES[int(m[2])]}"),
+)
+_UNIT_RULES: Final = (
+    rule(r"(?<!\d)(\d)['′]\s?(\d{1,2})(?:[\"″]|'')", lambda m: f"{_plural(m[1], 'foot')} {m[2]}"),
+    rule(rf"(?<![\w.,/])\d[\d.,]*(?:\s?[x×]\s?\d[\d.,]*)+(?=\s?(?:{_UNIT})(?!\w))|\b\d+x\d+\b", _times),
+    rule(r"(?<=\bft )(\d{1,2}) in\b|(?<=\bfeet )(\d{1,2}) in\b", lambda m: _plural(m[1] or m[2], "inch")),
+    rule(
+        r"(?<![\w.,])(\d+) W(?=\s(?:\d+(?:st|nd|rd|th)|[A-Z][a-z]+)\s(?:St|Ave|Blvd|Rd|Dr|Ln)\w*)", r"\1 West"
+    ),
+    rule(
+        rf"(?<![\w.,])({_AMOUNT})[\s-]?({_UNIT})(?:\s?/\s?(?=\d))",
+        lambda m: f"{_plural(m[1], _UNITS[m[2]])} per ",
+    ),
+    rule(rf"(?<![\w.,])({_AMOUNT})[\s-]?({_UNIT})(?![\w²³/])", lambda m: _plural(m[1], _UNITS[m[2]])),
+    rule(r"(?<=\d)\s?/\s?(month|week|day|night|hour|year|person)\b", r" per \1"),
+    rule(r"(?<=[\w)])²|(?<=\w)\^2\b", " squared"),
+    rule(r"(?<=[\w)])³|(?<=\w)\^3\b", " cubed"),
+    rule(r"\b[vV](?=\d+\.\d)", "version "),
+)
+_WORDS: Final = (
+    rule(r"(?:\b[Nn]os?\.\s?|#\s?)(?=\d)", "number "),
+    rule(r"\b[Pp]p\.\s?(?=\d)", "pages "),
+    rule(r"\b[Pp]\.\s?(?=\d)", "page "),
+    rule(r"\b[Cc]h\.\s?(?=\d)", "chapter "),
+    rule(r"\bPh\.D(?:\.(?=\s*$)|\.?)", "PhD"),
+    rule(r"(?<!\w)w/o\b", "without"),
+    rule(r"(?<!\w)w/(?=\s?\w)\s?", "with "),
+    rule(r"\be\.g\.,?", "for example"),
+    rule(r"\bi\.e\.,?", "that is"),
+    rule(r"\bSt\.(?=\s+[A-Z])(?<![a-z] St\.)", "Saint"),
+    rule(r"(?<=[a-z] )St\.(?=\s+[A-Z][a-z]+'s)", "Saint"),
+    rule(r"(?<=[a-z] )St(?:\.|\b)(?=[\s,.]|$)", "Street"),
+    rule(r"(?<=[a-z] )(Ave|Blvd|Rd)\b(?!\.)(?=[\s,]|$)", lambda m: _ABBREVIATIONS[m[1]]),
+    rule(rf"\b({'|'.join(_ABBREVIATIONS)})\.(?!\w)", _abbreviation),
+    rule(r"\b(?:[A-Z]\.){2,}(?!\w)", _initials),
+    rule(r"\b([A-Z])\.(?=\s[A-Z])", r"\1"),
+    rule(r"\b\w+(?:(?:/| / )\w+)+\b", _slash),
+    rule(r"<=", " at most "),
+    rule(r">=", " at least "),
+    rule(r"[-=]+>", " to "),
+    rule(r"(?<=\d)\s?<\s?(?=\d)|<\s?(?=\d)", " less than "),
+    rule(r"(?<=\d)\s?>\s?(?=\d)|>\s?(?=\d)", " more than "),
+    rule("[" + "".join(_SYMBOLS) + "]", lambda m: _SYMBOLS[m.group()]),
 )

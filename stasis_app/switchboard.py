@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gpu_workers.client import LlmClient, SttClient, TtsClient
 from media_bridge.plane import MediaPlane
 from media_bridge.turn_end_waits import EndWaits
-from stasis_app.ari.errors import AriError
+from stasis_app.ari.errors import AriError, AriRefused
 from stasis_app.ari.link import AriLink
 from stasis_app.flight_recorder import FlightRecorder
 from stasis_app.metrics import Metrics
@@ -33,6 +33,8 @@ class Switchboard:
     flights: FlightRecorder
     requests: HttpRequests
     transfers: Hourly
+    context_tokens: int | None = None
+    """The language model's window, where it is known."""
 
     async def hand_back(self, channel_id: str, reason: str) -> None:
         """Give a call back to the dialplan, with VOICEBOT_REASON for the admin to route on.
@@ -46,6 +48,8 @@ class Switchboard:
         try:
             await self.link.exits.set_variable(channel_id, "VOICEBOT_REASON", reason)
             await self.link.exits.continue_in_dialplan(channel_id)
+        except AriRefused:
+            pass  # the link has been told, and ends with it
         except AriError as error:
             if not error.gone:
                 log.warning("a call could not be handed back to the dialplan, trying again: %s", error)

@@ -59,7 +59,7 @@ async def sentences(
 ) -> AsyncGenerator[str, None]:
     """Raises WorkerError. Too long an answer is cut behind a sentence, one that reads out the private instructions
     ends with a sentence of the profile. That closes the request; a cut answer with tools is read on, unspoken, up to
-    its `max_tokens`, since models call behind what they say.
+    its `max_tokens`, since models call behind what they say. What ends there ends behind its last whole sentence.
 
     At the end `calls` holds what the model called for, whether it made the call or wrote it down.
     """
@@ -106,7 +106,8 @@ async def sentences(
                 break
     rest, found = written_calls.finish()
     calls += [ToolCall("", call.name, call.arguments) for call in found]
-    last = [*_sayable([*chunker.feed(rest), *chunker.finish()], speakable, guard), *guard.finish()]
+    ended = [*chunker.feed(rest), *chunker.finish(cut_off=written.finish_reason == "length")]
+    last = [*_sayable(ended, speakable, guard), *guard.finish()]
     for sentence in () if cut else last:
         turn.times.first_sentence = turn.times.first_sentence or now()
         yield sentence

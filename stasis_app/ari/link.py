@@ -38,6 +38,8 @@ LOOK_EVERY_S = 30.0
 """Asterisk is looked over this often even when nothing asks for it, and no other run lives."""
 LOOK_PAUSE_S = 1.0
 """At least this long between two looks."""
+NO_CALL = "0"
+"""No call has this id."""
 DEFAULT_WAITS = Waits()
 
 log = logging.getLogger(__name__)
@@ -77,6 +79,7 @@ class AriLink:
         self.hub = EventHub(LegNames(instance, run), on_call, self._look.set, self.counts)
         self._runs = OtherRuns()
         self._on_handed_back = on_handed_back
+        self._refused: asyncio.Queue[AriRefused] = asyncio.Queue()
 
     async def __aenter__(self) -> Self:
         password = self._settings.password.get_secret_value() if self._settings.password else ""
@@ -112,7 +115,8 @@ class AriLink:
     def _rest(self, session: aiohttp.ClientSession, connections: int) -> Ari:
         settings = self._settings
         limit_s = settings.request_timeout_s
-        return Ari(session, settings.url, settings.app, settings.username, limit_s, connections)
+        told = self._refused.put_nowait
+        return Ari(session, settings.url, settings.app, settings.username, limit_s, connections, told)
 
     @asynccontextmanager
     async def building(self, channel_id: str, call_id: str) -> AsyncIterator[None]:
@@ -134,7 +138,8 @@ class AriLink:
         return self._stream.connected
 
     async def run(self) -> NoReturn:
-        """Until cancelled. Raises AriRefused, AppReplaced or AsteriskTooOld, which no retry mends.
+        """Until cancelled. Raises AriRefused (of any request, a call's too), AppReplaced or AsteriskTooOld, which no
+        retry mends.
 
         `ari` works on after that, until the link is left: running calls can be brought to their end.
         """
@@ -143,6 +148,7 @@ class AriLink:
                 group.create_task(self._stream.run(), name="ari-events")
                 group.create_task(self._keep_looking(), name="ari-reconcile")
                 group.create_task(self._show_life_unheard(), name="ari-life")
+                group.create_task(self._until_refused(), name="ari-refused")
         except* AriFailure as failures:
             fatal = failures
         raise _first(fatal)
@@ -176,6 +182,9 @@ class AriLink:
             if beat:
                 await self._tell(variable, "")
 
+    async def _until_refused(self) -> NoReturn:
+        raise await self._refused.get()
+
     async def _tell(self, variable: str, value: str, level: int = logging.WARNING) -> None:
         try:
             await self._life.set_global_variable(variable, value)
@@ -202,7 +211,7 @@ class AriLink:
             if not self.connected:
                 continue
             try:
-                await self._check_version()
+                await self._check_asterisk()
                 await reconcile(self.ari, self.hub, self._runs, self._on_handed_back)
             except AriRefused:
                 raise
@@ -211,11 +220,15 @@ class AriLink:
                 self._look.set()
             await asyncio.sleep(LOOK_PAUSE_S)
 
-    async def _check_version(self) -> None:
-        """Once for each connection: a new one may be to a new Asterisk."""
+    async def _check_asterisk(self) -> None:
+        """Once for each connection, for a new one may be to a new Asterisk: is it new enough, and may we change things?
+
+        A user that may only read is refused before its first caller comes, by deleting what is not there.
+        """
         connection = self.counts.connections
         if connection == self._version_checked:
             return
+        await self.ari.delete_bridge(self.hub.names.bridge_id(NO_CALL))
         warning = version_warning(await self.ari.version())
         if warning is not None:
             log.warning("%s", warning)

@@ -53,9 +53,10 @@ class Ari:
         username: str,
         timeout_s: float,
         connections: int,
+        on_refused: Callable[[AriRefused], object] = lambda _: None,
     ) -> None:
         """`session` carries the login and has so many `connections`; `url` is Asterisk's HTTP server with its prefix,
-        without /ari.
+        without /ari. `on_refused` is told of each AriRefused, whoever asked: no retry mends it.
         """
         self.app = app
         self._session = session
@@ -63,6 +64,7 @@ class Ari:
         self._base = self._root + "/ari"
         self._username = username
         self._timeout_s = timeout_s
+        self._on_refused = on_refused
         # aiohttp's own limit would count the wait for a connection as Asterisk's
         self._free = asyncio.Semaphore(connections)
 
@@ -242,7 +244,9 @@ class Ari:
         async with self._session.request(method, url, params=query, json=body, timeout=limit) as response:
             text = await response.text(errors="replace")
         if response.status in (401, 403):
-            raise AriRefused(response.status, method, path, self._username)
+            refused = AriRefused(response.status, method, path, self._username)
+            self._on_refused(refused)
+            raise refused
         try:
             answer: object = json.loads(text) if text.strip() else None
         except (ValueError, RecursionError) as error:

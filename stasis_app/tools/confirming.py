@@ -34,6 +34,22 @@ _COMPANY: Final = {
     "sv": "tack det vore bra",
     "da": "tak det ville være godt",
 }
+# several words that are a yes together, or ask for the very thing; none that may end the matter ("está bien, gracias")
+_PHRASES: Final = {
+    "en": "please do,of course,go ahead,put me through,connect me,transfer me,do it,by all means",
+    "de": "auf jeden fall,selbstverständlich,einverstanden,sehr gern,sehr gerne,machen sie das,machen sie,"
+    "verbinden sie mich,stellen sie mich durch",
+    "fr": "d'accord,bien sûr,tout à fait,bien entendu,avec plaisir,allez-y,je veux bien,ça me va,passez-le-moi,"
+    "mettez-moi en relation",
+    "es": "por supuesto,claro que sí,de acuerdo,desde luego,cómo no,adelante,me parece bien,con gusto,"
+    "páseme,páselo,comuníqueme",
+    "it": "d'accordo,va bene,certo che sì,con piacere,certamente,mi passi",
+    "nl": "natuurlijk,doe maar,verbind me door,verbindt u me maar door",
+    "pt": "com certeza,claro que sim,pode ser,de acordo,pode passar",
+    "pl": "zgoda,proszę bardzo,proszę przełączyć",
+    "sv": "självklart,absolut",
+    "da": "selvfølgelig,meget gerne",
+}
 _ARTICLES: Final = frozenset({"the", "a", "an", "our"})
 _CONNECTS: Final = frozenset({"connect", "transfer", "through", "forward"})
 
@@ -80,12 +96,18 @@ def is_yes(said: str, language: str | None) -> bool:
     yes = set(_YES.get(code, _YES["en"]).split())
     company = set(_COMPANY.get(code, "").split())
     spoken = words(said)
-    agreed = not yes.isdisjoint(spoken) or said.lower().strip(" .!,") in (
-        "please do",
-        "of course",
-        "go ahead",
-    )
-    return "?" not in said and agreed and all(word in yes | company for word in spoken)
+    rest = _without(spoken, [phrase.split() for phrase in _PHRASES.get(code, "").split(",") if phrase])
+    agreed = len(rest) < len(spoken) or not yes.isdisjoint(rest)
+    return "?" not in said and agreed and all(word in yes | company for word in rest)
+
+
+def _without(spoken: list[str], phrases: list[list[str]]) -> list[str]:
+    """What is left of `spoken` when each of the phrases, the longest first, is taken out."""
+    for phrase in sorted(phrases, key=len, reverse=True):
+        at = next((at for at in range(len(spoken)) if spoken[at : at + len(phrase)] == phrase), None)
+        if at is not None:
+            spoken = [*spoken[:at], *spoken[at + len(phrase) :]]
+    return spoken
 
 
 def _code(language: str | None) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import time
 from collections.abc import AsyncIterator
@@ -13,13 +14,14 @@ from typing import Self
 import pytest
 import pytest_asyncio
 
+from asterisk_conf import CONF_DIR
 from caller_phone.phone import Phone
 from caller_phone.script import Say, WaitAnswer, run_script
 from tests.support.bot import Bot, nothing_left
 from tests.support.bot_process import ROOT, WORKERS_KEY, Process, process
 from tests.support.callers import PATIENCE_S, greeted, until
 from tests.support.fake_workers import FakeWorkers, fake_workers
-from tests.support.rig import SippResult, run_sipp
+from tests.support.rig import SippResult, private_asterisk, run_sipp
 from voicebot.asterisk import AsteriskProcess
 
 pytestmark = [
@@ -214,6 +216,20 @@ async def test_a_replaced_one_keeps_its_callers_until_it_is_killed(
         await stack.aclose()
     await nothing_left(asterisk)
     assert second.log.read_text().count(" ended after ") == 1
+
+
+async def test_a_user_that_may_only_read_ends_it_with_one_line(workers: FakeWorkers, tmp_path: Path) -> None:
+    """A18: before a caller is taken whom it could neither answer nor send on."""
+    conf = tmp_path / "conf"
+    shutil.copytree(CONF_DIR, conf, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    users = conf / "voicebot" / "ari_voicebot.conf"
+    users.write_text(users.read_text().replace("\nread_only = no\n", "\nread_only = yes\n"))
+    async with private_asterisk(conf) as reading, process(reading, workers, tmp_path) as refused:
+        assert await refused.exit_code() == 78
+    complaints = [line for line in refused.log.read_text().splitlines() if "INFO" not in line]
+    assert len(complaints) == 1, complaints
+    assert "HTTP 403" in complaints[0]
+    assert "read_only=no" in complaints[0]
 
 
 async def test_without_disk_calls_go_on_and_a_second_signal_ends_at_once(

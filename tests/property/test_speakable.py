@@ -12,6 +12,7 @@ _pieces = st.sampled_from(
         "$1|$29.95/|€|-|–| |9|9:00|am|p.m.|Mon|Sat-|555-0142|(212)|#|*|**|`|```|~~~|<think>|</think>|<b>|[a](|)"
         "|]|(|http://|www.|a@b.co|.|,|\n|1. |- |Dr.|St.|½|1/2|°C|km|/|e.g.|😀|\u200d|\ufe0f|\ud83d|\x00|\u202e"
         "|你|19,99 €|3.12.|€ 1.250|14h30|0551 12|।|word|é|e\u0301|1990s"
+        "|−|‑|- |=|3:1|12/25/2026|1/2|º|AB-12345|4-8-1| 000|Nr.|3. |Mai|und"
     ).split("|")
 )
 _texts = st.one_of(st.text(max_size=200), st.lists(_pieces, max_size=60).map("".join))

@@ -52,7 +52,7 @@ async def process(
     log: Path | None = None,
     arguments: tuple[str, ...] = (),
 ) -> AsyncIterator[Process]:
-    """Ready for calls; killed at the end if it still runs."""
+    """Ready for calls, or ended by itself; killed at the end if it still runs."""
     web = free_ports(1, SOCK_STREAM)[0]
     urls = {"stt": workers.stt_url, "llm": workers.llm_url, "tts": workers.tts_url}
     config = {
@@ -92,12 +92,16 @@ async def process(
     async with aiohttp.ClientSession() as http:
         bot = Bot(f"http://{HOST}:{web}", http, asyncio.Event(), asyncio.Event(), lambda: None)
         try:
-            await until(lambda: is_ready(bot))
+            await until(lambda: has_begun(running, bot))
             yield Process(running, bot, log)
         finally:
             if running.returncode is None:
                 running.kill()
             await running.wait()
+
+
+async def has_begun(running: asyncio.subprocess.Process, bot: Bot) -> bool:
+    return running.returncode is not None or await is_ready(bot)
 
 
 async def is_ready(bot: Bot) -> bool:

@@ -62,6 +62,8 @@ class FakeAri:
     media_start_s: float | None = 0.0
     """StasisStart of a media channel: before the POST's answer if negative, so long after it, or never (None)."""
     version: str = "22.10.1"
+    read_only: bool = False
+    """Whether the bot's user may only read, as by read_only=yes in ari.conf."""
     channels: dict[str, FakeChannel] = field(default_factory=dict)
     bridges: dict[str, set[str]] = field(default_factory=dict)
     faults: dict[str, list[Fault]] = field(default_factory=lambda: defaultdict(list))
@@ -202,6 +204,8 @@ class FakeAri:
             self.most_connections = max(self.most_connections, len(self._runner.server.connections))
             if not _authorised(request):
                 return _error(401, "Authentication required")
+            if self.read_only and request.method != "GET":
+                return _error(403, "Write access denied")
             script = self.faults[name]
             if script:
                 return await script.pop(0)(request, lambda: act(request))

@@ -14,6 +14,7 @@ from stasis_app.ari.errors import AppReplaced, AriRefused, AsteriskTooOld
 from stasis_app.web import WebPortError
 from voicebot.cli import commands, main
 from voicebot.errors import ConfigError, PartError, PortTakenError
+from voicebot.output_file import check_output
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = ["up", "demo", "run", "worker", "plan", "call", "fetch", "check-config", "version"]
@@ -178,3 +179,65 @@ class TestCommands:
 
     def test_version(self) -> None:
         assert voicebot("version").stdout.startswith("voicebot ")
+
+
+OWN_ASTERISK = """\
+asterisk: {start: false}
+ari: {url: "http://127.0.0.1:1", password: "${PASSWORD}"}
+profiles:
+  default: {prompt: x, tools: {http: {t: {description: x, reads: true, url: "https://h.example/x?key=${KEY}"}}}}
+"""
+
+
+@pytest.fixture
+def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("PASSWORD", "a-long-random-word")
+    monkeypatch.setenv("KEY", "s3cret-0f-the-sh0p")
+    file = tmp_path / "voicebot.yaml"
+    file.write_text(OWN_ASTERISK)
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (["run"], "--transcript-file"),
+        (["run", "--processes", "2"], "--transcript-file"),
+        (["call", "1000"], "--record"),
+        (["demo"], "--record"),
+    ],
+)
+@pytest.mark.parametrize("place", ["a-file/x", "."])
+def test_a_file_that_cannot_be_written_is_one_line_before_anything_begins(
+    command: list[str],
+    option: str,
+    place: str,
+    configuration: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "a-file").touch()
+    assert main([*command, "-c", configuration, option, str(tmp_path / place)]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith(f"voicebot: {option} {tmp_path / place}: ")
+    assert said.endswith("name a file that can be written here")
+
+
+def test_looking_at_a_file_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "folder" / "new"
+    old.write_text("kept")
+    check_output("--record", old)
+    check_output("--record", new, makes_folder=True)
+    assert old.read_text() == "kept"
+    assert new.parent.is_dir()
+    assert not new.exists()
+
+
+def test_a_configuration_is_shown_without_secrets(
+    configuration: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check-config", "-c", configuration, "--show"]) == 0
+    shown = capsys.readouterr().out
+    assert "https://h.example/x?key=${KEY}" in shown
+    assert "s3cret" not in shown
+    assert "a-long-random-word" not in shown

@@ -86,7 +86,7 @@ def test_a_request_that_cannot_be_is_told(changes: dict[str, Any], said: str) ->
     assert told.startswith(f"http.status{said}")
 
 
-@pytest.mark.parametrize(("chars", "prompt"), [(4000, "x"), (1500, "x" * 12_000)])
+@pytest.mark.parametrize(("chars", "prompt"), [(4000, "x"), (1500, "x" * 10_000)])
 def test_answers_that_overflow_the_window_of_the_model_are_told(chars: int, prompt: str) -> None:
     request = {"description": "x", "url": URL, "max_answer_chars": chars}
     profile = {

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from stasis_app.history import MOST_WHOLE, OLD_RESULT, PICKED_UP, History, Message, ToolUse
-from stasis_app.settings import Example
+from stasis_app.settings import Example, Profile
+from stasis_app.tools.settings import Tools
 
 PROMPT = Message("system", "You are a shop.")
 
@@ -159,3 +160,46 @@ def test_a_result_shorter_than_the_note_stays() -> None:
     for number in range(9):
         history.tool_used(ToolUse(f"call{number:05d}", "status", "{}", "{}"))
     assert [message.text for message in history.messages() if message.role == "tool"] == ["{}"] * 9
+
+
+def tokens(history: History) -> int:
+    return sum(len(message.text) for message in history.messages()[1:]) // 3
+
+
+def test_a_long_talk_stays_inside_the_model_s_window_and_its_prefix_stays_for_many_turns() -> None:
+    history, starts = History(PROMPT.text, room=2000), set()
+    for number in range(40):
+        history.caller_said(f"q{number} " + "why " * 25)
+        assert tokens(history) <= 2000
+        assert history.messages()[-1].text.startswith(f"q{number} ")
+        history.bot_said(f"a{number} " + "because " * 75, cut=False)
+        assert tokens(history) <= 2000
+        starts.add(history.messages()[1].text)
+    assert len(history.messages()) > 4
+    assert len(starts) < 18
+
+
+def test_without_any_room_the_newest_words_are_shown_all_the_same() -> None:
+    history = History(PROMPT.text, room=0)
+    history.caller_said("Are you open?")
+    history.bot_said("Yes.", cut=False)
+    history.caller_said("Until when?")
+    assert history.messages() == (PROMPT, Message("user", "Until when?"))
+
+
+def test_results_of_tools_take_room_too() -> None:
+    history = History(PROMPT.text, room=1000)
+    for number in range(4):
+        history.caller_said("Where is it?")
+        history.tool_used(ToolUse(f"call{number:05d}", "status", "{}", "x" * 1500))
+        history.bot_said("It is ready.", cut=False)
+    assert sum(message.role == "tool" for message in history.messages()) == 1
+
+
+def test_the_room_is_what_prompt_examples_tools_and_an_answer_leave() -> None:
+    profile = Profile(prompt="x" * 4000, max_tokens=160)
+    assert History.of(profile, None).room is None
+    assert History.of(profile, 4096).room == 4096 - 160 - 1000
+    with_tools = Profile(prompt="x" * 4000, max_tokens=160, tools=Tools(hang_up=True))
+    assert 0 < (History.of(with_tools, 4096).room or 0) < 4096 - 160 - 1000
+    assert History.of(profile, 1024).room == 0

@@ -37,7 +37,7 @@ async def asked_at(*happens: tuple[float, ChannelEvent | None]) -> tuple[list[fl
     began = loop.time()
     asked: list[float] = []
     # no request is made, so there is nobody to ask
-    board = cast("Switchboard", SimpleNamespace(metrics=Metrics()))
+    board = cast("Switchboard", SimpleNamespace(metrics=Metrics(), context_tokens=None))
     call = Call(StasisStart(CALLER), "c1", Profile(prompt="p", no_input_s=NO_INPUT_S), board)
     session = Session()
     queue: asyncio.Queue[ChannelEvent] = asyncio.Queue()

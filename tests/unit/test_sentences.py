@@ -320,3 +320,21 @@ def test_limits_must_fit_each_other() -> None:
 )
 def test_a_full_stop_may_need_the_next_word(before: str, after: str, ends: bool | None) -> None:
     assert full_stop_ends(before, after, word_is_whole=len(after) > 1) is ends
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Yes. We rent bikes. They cost nineteen dol", ["Yes.", "We rent bikes."]),
+        ("Yes. We rent bikes.", ["Yes.", "We rent bikes."]),
+        ("We open at 9 p.m. Pl", ["We open at 9 p.m."]),
+        ("They cost nineteen dollars a day and", ["They cost nineteen dollars a day and"]),
+        (
+            "Sure, I can help you with that one, just tell me the na",
+            ["Sure, I can help you with that one,", "just tell me the na"],
+        ),
+    ],
+)
+def test_what_is_cut_off_ends_behind_its_last_whole_sentence(text: str, said: list[str]) -> None:
+    chunker = SentenceChunker()
+    assert chunker.feed(text) + chunker.finish(cut_off=True) == said

@@ -84,7 +84,7 @@ TIMES = [
     "5 September"),
     ("2025-03-04", "March 4, 2025"), ("I may come in March", "I may come in March"), ("The sun sat.",
     "The sun sat."),
-    ("99:99", "99:99"), ("1st-3rd", "1st to 3rd"),
+    ("99:99", "99 to 99"), ("1st-3rd", "1st to 3rd"),
 ]  # fmt: skip
 ABBREVIATIONS = [
     ("Dr. Smith at St. John's Rd.", "Doctor Smith at Saint John's Road."), ("12 Main St. is",

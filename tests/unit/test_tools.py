@@ -236,6 +236,48 @@ class TestConfirmed:
     @pytest.mark.parametrize(
         ("language", "said"),
         [
+            ("en", "Yes, please put me through."),
+            ("en", "Connect me, please."),
+            ("de", "Ja, verbinden Sie mich."),
+            ("de", "Einverstanden."),
+            ("fr", "D'accord."),
+            ("fr", "Bien sûr."),
+            ("fr", "Oui, bien sûr, merci."),
+            ("es", "Por supuesto."),
+            ("es", "Claro que sí."),
+            ("es", "De acuerdo, gracias."),
+            ("it", "D'accordo."),
+            ("pt", "Com certeza."),
+            ("nl", "Natuurlijk."),
+        ],
+    )
+    def test_several_words_may_be_a_yes_together(self, language: str, said: str) -> None:
+        assert is_yes(said, language)
+
+    @pytest.mark.parametrize(
+        ("language", "said"),
+        [
+            ("en", "Of course not."),
+            ("en", "Don't put me through."),
+            ("en", "Put me through to the front desk."),
+            ("de", "Auf keinen Fall."),
+            ("de", "Verbinden Sie mich nicht."),
+            ("fr", "Bien sûr que non."),
+            ("fr", "Pas d'accord."),
+            ("fr", "Bien, merci."),
+            ("es", "Claro que no."),
+            ("es", "Por supuesto que no."),
+            ("es", "Supuesto."),
+            ("it", "Non sono d'accordo."),
+            ("pt", "Com certeza não."),
+        ],
+    )
+    def test_the_same_words_in_a_no_are_none(self, language: str, said: str) -> None:
+        assert not is_yes(said, language)
+
+    @pytest.mark.parametrize(
+        ("language", "said"),
+        [
             ("de", "Okay, das ist alles, danke."),
             ("fr", "Ok, c'est bien, merci."),
             ("es", "Ok, está bien, gracias."),

@@ -210,6 +210,22 @@ async def test_a_wrong_password_is_fatal() -> None:
             await world.running
 
 
+async def test_a_user_that_may_only_read_is_fatal_before_the_first_caller() -> None:
+    async with FakeAri(read_only=True) as fake, rig(fake) as world:
+        with pytest.raises(AriRefused, match=r"DELETE .*HTTP 403.*read_only=no"):
+            await world.running
+
+
+async def test_a_right_that_is_taken_away_is_fatal_whoever_finds_out() -> None:
+    async with FakeAri() as fake, rig(fake) as world:
+        await until(lambda: "list_bridges" in fake.steps)
+        fake.read_only = True
+        with pytest.raises(AriRefused):
+            await world.link.exits.continue_in_dialplan("1.1")
+        with pytest.raises(AriRefused, match=r"POST /channels/1\.1/continue"):
+            await world.running
+
+
 async def test_being_replaced_is_fatal_and_calls_can_still_be_ended() -> None:
     async with FakeAri() as fake, rig(fake) as first:
         await fake.connected()
@@ -342,14 +358,19 @@ async def test_a_caller_who_comes_while_the_lists_are_made_is_not_gone() -> None
         assert set(world.link.hub.callers) == {"1.1"}
 
 
+async def done(_: web.Request, act: Act) -> web.StreamResponse:
+    return await act()
+
+
 async def test_a_look_that_fails_is_tried_again() -> None:
     async with FakeAri() as fake:
         fake.bridges = {"vb-bot-old": set()}
         fake.faults["list_bridges"].append(answers(500))
-        fake.faults["delete_bridge"].append(answers(500))
+        fake.faults["delete_bridge"] += [answers(500), done, answers(500)]
         async with rig(fake):
             await until(lambda: not fake.bridges)
-        assert fake.steps.count("delete_bridge") == 2
+        # twice the question whether the bot may delete anything
+        assert fake.steps.count("delete_bridge") == 4
 
 
 async def test_a_too_old_asterisk_is_fatal() -> None:

@@ -1,13 +1,14 @@
 """What breaks under a talk between the bot and Asterisk, and what a model may not do (A1, A2, W7, S8)."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from stasis_app.ari.errors import AppReplaced
+from stasis_app.ari.errors import AppReplaced, AriRefused
 from stasis_app.ari.link import LONGEST_RINGING_S
 from stasis_app.settings import CallSettings, Profile
 from tests.support.fake_ari import Act, answers, hangs
@@ -331,3 +332,27 @@ class TestBurst:
                 await scene.until(lambda: scene.ari.channels[late].state == "Up", 1)
 
         virtual_time(main())
+
+
+@pytest.mark.parametrize("moment", ["connecting", "speaking"])
+def test_without_the_right_to_change_anything_the_process_ends(
+    virtual_time: RunVirtual, caplog: pytest.LogCaptureFixture, moment: str
+) -> None:
+    """A18: no call may say a word of it, and no caller is taken again and again."""
+
+    async def main() -> None:
+        with pytest.RaisesGroup(AriRefused, flatten_subgroups=True):
+            async with talk(PATIENT) as scene:
+                await scene.quiet()
+                scene.ari.read_only = True
+                if moment == "connecting":
+                    scene.ari.caller("1700000000.2")
+                else:
+                    scene.stop.set()  # the goodbye ends with a request to hang up
+                await asyncio.sleep(120)
+        told = [record for record in caplog.records if record.levelno >= logging.WARNING]
+        assert not any(record.exc_info for record in told)
+        assert len(told) <= 1, [record.getMessage() for record in told]
+        assert scene.ari.steps.count("create_bridge") <= 2
+
+    virtual_time(main())

@@ -334,6 +334,16 @@ class TestTheAnswerNeverEnds:
 
         virtual_time(main())
 
+    def test_at_its_most_tokens_it_ends_behind_a_sentence(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with talk() as scene:
+                scene.workers.llm.finish_reason = "length"
+                await scene.ask(QUESTION, "We have very many bikes here. Each of them costs nineteen dol")
+                await scene.until_said("bikes")
+                assert scene.said()[-1] == ("answer", "We have very many bikes here.", False)
+
+        virtual_time(main())
+
     def test_a_model_that_writes_nothing_a_voice_can_say_is_an_apology(
         self, virtual_time: RunVirtual
     ) -> None:

@@ -26,8 +26,10 @@ def up(chosen: argparse.Namespace) -> int:
 def demo(chosen: argparse.Namespace) -> int:
     from voicebot.demo import demo as run_demo
     from voicebot.interrupts import run_until_interrupted
+    from voicebot.output_file import check_output
 
     config, text = _loaded(chosen.config)
+    check_output("--record", chosen.record, makes_folder=True)
     return run_until_interrupted(
         lambda hurry: run_demo(config, text, chosen.record, _say, hurry), _say_stopping(config.calls.drain_s)
     )
@@ -36,9 +38,11 @@ def demo(chosen: argparse.Namespace) -> int:
 def run(chosen: argparse.Namespace) -> int:
     from voicebot.call_process import run_call_process, run_call_processes
     from voicebot.config import DEFAULT_FILE, parse, read_text
+    from voicebot.output_file import check_output
 
     text, name = read_text(chosen.config), str(chosen.config or DEFAULT_FILE)
     config = parse(text, name, os.environ, calls_here=True, processes=chosen.processes)
+    check_output("--transcript-file", chosen.transcript_file)
     if chosen.number is None and config.calls.processes > 1:
         return run_call_processes(config, text, chosen.transcript_file, _complain)
     return run_call_process(config, chosen.transcript_file, chosen.number)
@@ -63,9 +67,11 @@ def plan(chosen: argparse.Namespace) -> int:
 def call(chosen: argparse.Namespace) -> int:
     from voicebot.config import load
     from voicebot.interrupts import run_until_interrupted
+    from voicebot.output_file import check_output
     from voicebot.place_call import place
 
     config = load(chosen.config)
+    check_output("--record", chosen.record, makes_folder=True)
     wavs = chosen.wav or ["price01"]
     return run_until_interrupted(
         lambda _: place(config, chosen.target, wavs, chosen.record, _say), lambda: None
@@ -87,13 +93,15 @@ def fetch(chosen: argparse.Namespace) -> int:
 
 
 def check_config(chosen: argparse.Namespace) -> int:
-    from voicebot.config import load
+    from voicebot.config import DEFAULT_FILE, parse, read_text, without_secrets
 
-    config = load(chosen.config, calls_here=True)
+    text, name = read_text(chosen.config), str(chosen.config or DEFAULT_FILE)
+    config = parse(text, name, os.environ, calls_here=True)
     if chosen.show:
         import yaml
 
-        print(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True), end="")
+        shown = without_secrets(config, text, os.environ)
+        print(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True), end="")
     else:
         print(f"{_which(chosen.config)} Nothing is wrong with it.")
     return 0

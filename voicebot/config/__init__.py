@@ -29,6 +29,7 @@ __all__ = [
     "parse",
     "read_text",
     "transports_in_use",
+    "without_secrets",
     "worker_parts",
 ]
 
@@ -109,6 +110,23 @@ def parse(
     if problems:
         raise ConfigError(_listed(name, problems, document))
     return config
+
+
+def without_secrets(config: Config, text: str, environ: Mapping[str, str]) -> dict[str, object]:
+    """`config`, parsed from `text`, as plain data to show: what was taken from the environment stands as ${NAME}."""
+    document = read(text, environ)
+
+    def shown(value: object) -> object:
+        match value:
+            case dict():
+                return {key: shown(inner) for key, inner in value.items()}
+            case list():
+                return [shown(inner) for inner in value]
+            case str():
+                return document.without_taken(value)
+        return value
+
+    return {key: shown(value) for key, value in config.model_dump(mode="json").items()}
 
 
 def _completed(config: Config, environ: Mapping[str, str]) -> Config:

@@ -8,6 +8,7 @@ from pydantic import SecretStr
 
 from gpu_workers.settings import WorkerSettings
 from media_bridge.settings import CODECS_OF, Medium, TransportName, medium_of
+from voicebot.config.languages import language_findings
 from voicebot.config.media_addresses import Finding, finding, is_any, is_loopback, unreachable
 from voicebot.config.model import Config
 from voicebot.config.processes import calls_of_each, own_ports
@@ -58,6 +59,7 @@ def check(config: Config) -> Iterator[Finding]:
         yield from _asterisk(config)
     yield from _workers(config)
     yield from profile_findings(config)
+    yield from language_findings(config)
     yield from _web(config)
     yield from _extra_args(config)
     yield from _secrets(config)

@@ -36,6 +36,7 @@ _PATTERNS = {
     r"^[A-Za-z0-9_.-]+$": "may hold letters, digits, `_`, `.` and `-` only",
     r"^[a-z][a-z0-9_]{0,39}$": "is no name: one begins with a small letter and holds these, digits and `_` only",
     r"^[A-Za-z0-9*#+.-][A-Za-z0-9_*#+.-]{0,79}$": "may hold letters, digits and `_*#+.-` only, up to 80 of them",
+    r"^[^:\s]+$": "may hold neither a colon nor blanks",
     r"^[A-Za-z0-9_-]+$": "is no name: one holds letters, digits, `_` and `-` only",
 }
 
