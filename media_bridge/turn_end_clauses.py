@@ -34,6 +34,12 @@ _AUXILIARY: Final = re.compile(
     r"is|are|was|were|am|have|has|had|do|does|did|can|could|will|would|should|must|may|might|cannot|\w+n't|get"
     r"|got|gets"
 )
+# forms that follow "to", and such that follow no auxiliary
+_BASE: Final = frozenset(
+    "have do know think get live work cost make go say tell give take see find come keep cut hit let put quit read set"
+    " shut hurt burst split need want like".split()
+)
+_THIRD_PERSON: Final = re.compile(r"(?!is$|was$|has$|does$|its$)\w{2,}[^s]s")
 _NOUNS_IN_ED: Final = frozenset("bed need shed seed feed speed red hundred weed breed wed med ped".split())
 _CONTINUES_VERB: Final = frozenset(
     "not never always just already ever still also been be being to really only even probably usually get got".split()
@@ -197,9 +203,10 @@ def _finite_verbs(clause: str) -> int:
     inside = ""  # of a verb with its auxiliaries: which of them was the last
     for word in clause.split():
         if word == "to" and inside:
-            inside = "auxiliary"
+            inside = "to"
         elif _is_verb(word):
-            count += inside != "auxiliary"
+            one = {"auxiliary": not _THIRD_PERSON.fullmatch(word), "to": word in _BASE}
+            count += not one.get(inside, False)
             inside = "auxiliary" if _AUXILIARY.fullmatch(word) else "verb"
         elif word not in _CONTINUES_VERB:
             inside = ""

@@ -75,6 +75,9 @@ _ENOUGH: Final = (
     r"^(?!.*\b(?:(?:have|has|had)(?! to\b)|\w+'ve|never|ever)\b).*\b(?:called|asked|tried|came|worked|happened"
     r"|spoke|met|ordered|like|as|than|there|here|did|was|were|day|week|month|year|night|one|time|morning"
     r"|evening) before$",
+    LEAD + r"what(?:'s| is| was) on$",
+    r"^(?!(?:the|my|what|one) ).*\b(?:something|questions?|things?) (?:i|we) (?:want|wanted|need|have|had"
+    rf"|would like|forgot) to {_ASKING}$",
     LEAD + rf"(?:yes |no )?{_PEOPLE} (?:{_ADVERB} |have |has |had )?called$",
     rf"^(?!(?:the|my|our|your) ).*\b(?:i|you|we|they|he|she|who|i've|we've) (?:{_ADVERB} |have |has |had )?called$",
     # a number of what was said before: "I want both"

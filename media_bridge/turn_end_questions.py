@@ -98,6 +98,8 @@ _GAP: Final = re.compile(
 _WITH_SUBJECT: Final = re.compile(
     rf"\b{_TAKES_NOUN}\b(?: [\w']+){{0,3}}? (?:{AUXILIARY} \w+|(?:(?:{_BE}|have|has|had) )?(?:to|i|you|we|they|he"
     rf"|she|it|{_THING}))\b.* {_PREPOSITION}$"
+    # "nothing to worry about", "worth waiting for"
+    rf"|\b(?:nothing|nobody|no one|not worth|worth)(?: to)? \w+ {_PREPOSITION}$"
     # a noun and its clause: "the woman I spoke to"
     r"|\b(?:the|a|an|any|some|this|that|one|ones|someone|somebody|something|anything|everything|all|only|my|first"
     r"|last)(?: \w+){0,2}"
@@ -151,10 +153,11 @@ _CLEAR_VERB: Final = (
 _LACKING: Final = tuple(
     re.compile(pattern)
     for pattern in (
-        LEAD
-        + rf"{AUXILIARY} (?:{_PRONOUN}|(?:the|my|your|our|this|that) \w+)(?: {_ADVERB})?(?: (?:want|like|need"
-        r"|have|be able|try|prefer"
-        rf"|love) to)? {_OBJECT_VERB}$",
+        LEAD + rf"{AUXILIARY} {_PRONOUN}(?: {_ADVERB})?(?: (?:want|like|need|have|be able|try|prefer|love) to)?"
+        rf" {_OBJECT_VERB}$",
+        # a price changes and a friend orders, too
+        LEAD + rf"{AUXILIARY} (?:the|my|your|our|this|that) \w+ (?!change$|order$|ask$|book$"
+        rf"|increase$){_OBJECT_VERB}$",
         rf"\b{_TAKES_NONE} (?:{AUXILIARY}) {_PRONOUN}(?: {_ADVERB})?(?: (?:have|need|go) to)? {_CLEAR_VERB}$",
         rf"\bwhere {AUXILIARY} (?:i|we) leave$",
         rf"\b(?:where|how) (?:i|we|you) (?:can|could|should|must) {_CLEAR_VERB}$",
@@ -181,6 +184,10 @@ _SUBJECT_AT_END: Final = tuple(
         r"|must|would)$",
         LEAD
         + rf"(?:{_BE}|{AUXILIARY}|has|have) (?:any|some|every|no)(?:one|body)(?: else)?$",
+        LEAD + rf"(?:{_BE}|has|have) (?:{_POINTING}|anyone|anybody|someone|somebody) (?:still|already|usually"
+        r"|always|also|ever|just)$",
+        LEAD + r"(?:what|which) (?:kind|type|sort) of \w+$",
+        r"\bnot (?:how|what|where|when|who)$",
         r"\b(?:while|when|until|till|once|unless|where|whenever) (?:you|it|there)$",
     )
 )  # fmt: skip

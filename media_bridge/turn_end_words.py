@@ -42,15 +42,15 @@ CONTRACTIONS: Final = re.compile(
 )
 SUBJECT_ALONE: Final = re.compile(r"(?:^|.* )(?:i|we|he|she|they)$")
 INVERTED: Final = re.compile(
-    r"\b(?:am|are|is|was|were|do|does|did|can|could|will|would|should|shall|may|have|has|if not|nor"
-    r"|so) (?:i|we|he|she|they)$"
+    r"\b(?:am|are|is|was|were|do|does|did|can|could|will|would|should|shall|may|have|has|if not|nor)"
+    r" (?:i|we|he|she|they)$"
 )
 PARTICLE: Final = re.compile(
     r"\b(?:log|logg|sign|check|com|came|turn|hold|go|gone|went|mov|drop|get|got|carry|keep|kept)(?:ed|ing|ged"
     r"|e|es|s)? (?:in|on)$"
     r"|\b(?:com|came|go|gone|went|drop|dropp|stop|stopp)(?:e|es|ing|ed|s)? by$"
     r"|\b(?:turn|plug|mov|drop|fill|switch|get|got|let|put|keep|kept|tak|took|hand|bring|brought|pay|paid"
-    r"|call|left|leav|sign|log|book)"
+    r"|call|count|left|leav|sign|log|book)"
     r"(?:ed|ing|ged|e|es|s)? (?:it|them|that|this|me|him|her|us) (?:in|on)$"
 )
 WH_START: Final = re.compile(
@@ -168,7 +168,8 @@ REASON: Final = re.compile(
     r"^(?:(?:so|well|just|oh|probably|mostly|mainly) )*(?:because|since|'cause|cause) (?:[\w']+ ){1,}[\w']+$"
 )
 QUESTION_START: Final = (
-    r"(?:what|where|who|which|whom|how|why|when (?:is|are|do|does|did|can|will|would|should|was)|is"
+    r"(?:what|where|who|which|whom|how|why|when (?:is|are|do|does|did|can|could|will|would|should|was|were"
+    r"|has|have|may|shall|am)|is"
     r"|are|am|was|were|do|does|did|can|could"
     r"|will|would|should|shall|may|might|have you|has|isn't|aren't|don't|didn't|can't|couldn't|won't"
     r"|wouldn't|what's|where's|who's|how's|when's)"

@@ -17,7 +17,7 @@ UNFINISHED = {
     ],
     "a conjunction and a subject": [
         "I bought it last week, and it.", "I called yesterday but you.", "The bill came on Monday and it.",
-        "It worked for a day but then it.",
+        "It worked for a day but then it.", "My train was late so I.",
         "We ordered a pizza and it.", "I pressed the button so it.", "I went to the branch and there.",
     ],
     "a noun and who or what it is": [
@@ -66,7 +66,8 @@ FINISHED = {
         "The man who repaired my heating was late.",
         "The tickets we bought online are lost.", "The form you sent me is wrong.",
         "The man who came said it was fine.", "My name is Anna and I live in Rome.",
-        "The day that works best is Monday.", "The elevator in our building is stuck.", "The first of May.",
+        "The day that works best is Monday.", "The lady I spoke to said no.", "The card I have works.",
+        "The elevator in our building is stuck.", "The first of May.",
         "This is the woman I spoke to.", "That's the one I bought.",
         "The one I ordered last week.",
     ],

@@ -23,7 +23,8 @@ WHOLE = {
         "As soon as possible.", "If possible.", "If that's okay.", "If that's all right with you.",
         "If you don't mind.", "Whenever you can.",
         "Whenever it suits you.", "As usual.", "Half and half, if you can.",
-        "I'd like a window seat, if possible.", "Not that I know of.",
+        "I'd like a window seat, if possible.", "Not that I know of.", "I have nothing to worry about.",
+        "There's nobody to talk to.", "There's something I need to ask.",
     ],
     "what was asked": [
         "That's all I wanted to know.", "That's all I wanted to ask.", "That's what I wanted to ask.",
@@ -64,7 +65,7 @@ UNFINISHED = [
     "I spoke to someone called.", "It's a shop called.",
     "I need both my.", "I know.. that.", "I was wondering if you could.", "Can you tell me if you can.",
     "When you.", "If I.", "I'd like to know if you can.",
-    "It costs either.", "Yes, hello, I'd like to.",
+    "It costs either.", "That's not how.", "The one thing I need to know.", "Yes, hello, I'd like to.",
 ]  # fmt: skip
 HARDLY_STANDS = ["I understand that.", "I'll have either.", "I need another.", "Do you have any?"]
 

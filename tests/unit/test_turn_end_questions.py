@@ -44,7 +44,8 @@ UNFINISHED = {
         "Can my husband?", "Will the doctor?", "Does your shop?", "What does the warranty?", "When does the next bus?",
         "Is my order?", "Is the pool?", "Was the parcel?", "Are the tickets?", "How many bags can?",
         "Which platform is?",
-        "Can I wait here while you?", "How often does?", "Is anyone?", "How far in advance do I?",
+        "Can I wait here while you?", "How often does?", "Is it still?", "What kind of treatment?",
+        "Is anyone?", "How far in advance do I?",
         "Does the new model?", "Has my payment?",
     ],
 }  # fmt: skip
@@ -87,7 +88,8 @@ FINISHED = {
         "Can my husband come?",
         "Where is the toilet?", "What is the price?", "When is the next bus?", "How is the weather?",
         "Which one is it?",
-        "Have a good day.", "When does the sale end?", "What else?", "What would the doctor do?",
+        "Have a good day.", "When does the sale end?", "What else?", "When could I see it?",
+        "Does my wife know?", "Can the price change?", "What would the doctor do?",
         "Do you sell bread?", "Is my order ready?", "Are the tickets refundable?",
     ],
     "an adjective that is said of something": [
