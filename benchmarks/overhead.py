@@ -13,12 +13,14 @@ import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from socket import SOCK_STREAM
 
 import numpy as np
 import yaml
 
+from benchmarks.quantile import in_whole, quantile
 from benchmarks.report import publish, table
 from caller_phone.script import HangUp, Say, Step, Turn, WaitAnswer, WaitGreeting
 from media_bridge.settings import EndpointSettings
@@ -61,7 +63,12 @@ class Measured:
 
     @property
     def over_the_wait(self) -> list[float]:
-        return [turn.response_ms - self.wait_ms for turn in self.turns if turn.response_ms is not None]
+        """Infinity for an answer that never came."""
+        return [
+            inf if turn.response_ms is None else turn.response_ms - self.wait_ms
+            for turn in self.turns
+            if turn.early_ms is None
+        ]
 
 
 def configuration(workers: FakeWorkers, pause_ms: int) -> str:
@@ -160,7 +167,7 @@ def _last_to_first(over: Sequence[float], wait_ms: int) -> float | str:
 
 
 def _percentile(values: Sequence[float], percent: float) -> int | str:
-    return round(float(np.percentile(values, percent))) if values else "-"
+    return in_whole(quantile(values, percent))
 
 
 def _say(line: str) -> None:

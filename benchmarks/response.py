@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
+from benchmarks.quantile import in_whole, quantile
 from benchmarks.report import publish, table
 from caller_phone.script import HangUp, Interrupt, Say, Step, TalkResult, Turn, WaitAnswer, WaitGreeting
 from gpu_workers.settings import WorkersSettings
@@ -29,9 +28,10 @@ QUESTIONS_A_CALL = 4
 INTERRUPT_AFTER_S = 0.7
 INTERRUPTION = "no01.wav"
 WHAT = """Response time: the caller's last voiced sample to the first audible sample of the answer, both on the caller's
-wire. Cut: first voiced sample of an interruption to the last audible sample of the bot. `early` counts answers that
-began before the caller had finished. Stage times are the call process' own, in ms after the caller's last voiced
-sample; stages run ahead of the decision that the turn is over, and wait for it."""
+wire; one that never came is longer than all others. Cut: first voiced sample of an interruption to the last audible
+sample of the bot. `early` counts answers that began before the caller had finished: they have no response time. Stage
+times are the call process' own, in ms after the caller's last voiced sample; stages run ahead of the decision that the
+turn is over, and wait for it."""
 STAGES = ("stt_done", "first_token", "first_sentence", "first_audio", "decision", "first_packet")
 
 
@@ -89,8 +89,9 @@ async def measure(
 
 def report(config: Config, talked: Sequence[Talked], asked: int, *, keep: bool) -> None:
     turns = [turn for one in talked for turn in one.result.turns]
-    responses = [turn.response_ms for turn in turns if turn.response_ms is not None]
-    early = sum(turn.early_ms is not None for turn in turns)
+    # of questions that were never put, because the call had ended, nobody knows
+    responses = [turn.response_ms for turn in turns if turn.early_ms is None]
+    early = len(turns) - len(responses)
     cuts = [turn.cut_ms for turn in turns if turn.cut_ms is not None]
     stages = [stage for one in talked for stage in _stages(one.turns)]
     result = {
@@ -125,7 +126,8 @@ def _models(workers: WorkersSettings) -> str:
 
 
 def _row(turn: Turn) -> tuple[object, ...]:
-    return turn.said, "yes" if turn.answered else "NO", _whole(turn.response_ms), _whole(turn.cut_ms)
+    response = "early" if turn.early_ms is not None else _whole(turn.response_ms)
+    return turn.said, "yes" if turn.answered else "NO", response, _whole(turn.cut_ms)
 
 
 def _stages(turns: Sequence[dict[str, object]]) -> list[dict[str, int]]:
@@ -138,8 +140,8 @@ def _stage_row(name: str, stages: Sequence[dict[str, int]]) -> tuple[object, ...
     return name, _percentile(times, 50), _percentile(times, 95)
 
 
-def _percentile(values: Sequence[float], percent: float) -> int | str:
-    return round(float(np.percentile(values, percent))) if values else "-"
+def _percentile(values: Sequence[float | None], percent: float) -> int | str:
+    return in_whole(quantile(values, percent))
 
 
 def _whole(value: float | None) -> str:

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
+from benchmarks.quantile import in_whole, quantile
 from benchmarks.turns_corpus import Clip
 
 MISSED_MS: Final = 3000
@@ -55,14 +54,13 @@ class Interrupted:
 
 
 def figures(decided: Sequence[Decided], over: Sequence[Interrupted]) -> dict[str, object]:
-    """One way of deciding: the keys of the RESULT line."""
-    finished = [one for one in decided if one.clip.kind == "finished"]
-    waits = [one.wait_ms for one in finished if one.wait_ms is not None]
+    """One way of deciding: the keys of the RESULT line. An end, or an interruption, that was missed is a wait without
+    end.
+    """
+    waits = [one.wait_ms for one in decided if one.clip.kind == "finished"]
     paused = [one for one in decided if one.clip.pauses_ms]
     ends = [one for one in decided if one.clip.kind in _RULERS]
-    barge = [
-        one.cut_ms for one in over if one.clip.kind == "interrupt" and one.stopped and one.cut_ms is not None
-    ]
+    barge = [one.cut_ms if one.stopped else None for one in over if one.clip.kind == "interrupt"]
     sounds = [one for one in over if one.clip.kind in ("backchannel", "noise")]
     dictation = [one for one in decided if one.clip.kind == "dictation"]
     return {
@@ -71,6 +69,7 @@ def figures(decided: Sequence[Decided], over: Sequence[Interrupted]) -> dict[str
         "false_cut_pct": percent(sum(one.cuts > 0 for one in paused), len(paused)),
         "missed_end_pct": percent(sum(one.wait_ms is None for one in ends), len(ends)),
         "barge_p95_ms": percentile(barge, 95),
+        "barge_missed": barge.count(None),
         "false_stops": sum(one.stopped for one in sounds),
         "digits_whole": sum(one.whole for one in dictation),
     }
@@ -99,8 +98,9 @@ def is_read(value: str, heard: str) -> bool:
     return _figures(value) in _figures(heard)
 
 
-def percentile(values: Sequence[float], percent: float) -> int | str:
-    return round(float(np.percentile(values, percent))) if values else "-"
+def percentile(values: Sequence[float | None], percent: float) -> int | str:
+    """None is a wait without end."""
+    return in_whole(quantile(values, percent))
 
 
 def percent(count: int, of: int) -> float | str:

@@ -129,6 +129,12 @@ class Call:
         """Take the far end off hold. CallFailed as in `hold`."""
         await self._change(Direction.BOTH)
 
+    def suppress_silence(self) -> None:
+        """From now on nothing is sent while nothing is said, not even comfort noise."""
+        if self._leg.stream is None:
+            raise CallEnded("the call is over")
+        self._leg.stream.suppresses = True
+
     def recording(self) -> Recording:
         """What was sent and received so far; also after the end."""
         return self._leg.recording()

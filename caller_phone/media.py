@@ -90,9 +90,10 @@ class MediaLeg:
             self.skipped_ticks += late_ticks
             stream.skip(late_ticks)
         now = time.monotonic()
-        data = pack(stream.next_packet(now))
-        if remote is None:
+        packet = stream.next_packet(now)
+        if packet is None or remote is None:
             return True
+        data = pack(packet)
         try:
             self.socket.sendto(data, remote)
         except OSError:

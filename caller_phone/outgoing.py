@@ -48,6 +48,9 @@ class _Key:
 class OutgoingStream:
     """One RTP stream (RFC 3550): sequence +1 and timestamp +160 for every packet, speech or silence.
 
+    With `suppresses`, as in a telephone with voice activity detection, there are none of silence, and the sequence
+    waits for the next talkspurt (RFC 3551 section 4.1).
+
     `next_packet` is called once for each tick of the sender's clock; the callbacks of `say` and `press` run inside it,
     at the tick after the last packet was handed out.
     """
@@ -59,6 +62,7 @@ class OutgoingStream:
         self._sequence = sequence
         self._timestamp = timestamp
         self._marker = True
+        self.suppresses = False
         self._queue: deque[_Speech | _Key] = deque()
         self._room = _room_noise(codec)
         self._now = 0.0
@@ -81,10 +85,13 @@ class OutgoingStream:
             raise ValueError(f"no such key: {digit!r}; want one of {DIGITS}")
         self._queue.append(_Key(self._events, digit, on_pressed))
 
-    def next_packet(self, now: float) -> RtpPacket:
-        """The packet that leaves at the instant `now`."""
+    def next_packet(self, now: float) -> RtpPacket | None:
+        """The packet that leaves at the instant `now`; None where silence is suppressed."""
         self._now = now
         packet = next(self._flow)
+        if packet is None:
+            self.skip(1)
+            return None
         self._sequence += 1
         self._timestamp += PACKET_SAMPLES
         return packet
@@ -94,11 +101,11 @@ class OutgoingStream:
         self._timestamp += ticks * PACKET_SAMPLES
         self._marker = True
 
-    def _run(self) -> Iterator[RtpPacket]:
+    def _run(self) -> Iterator[RtpPacket | None]:
         while True:
             match self._queue.popleft() if self._queue else None:
                 case None:
-                    yield self._silence()
+                    yield None if self.suppresses else self._silence()
                 case _Speech() as speech:
                     yield from self._speak(speech)
                 case _Key() as key:

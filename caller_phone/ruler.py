@@ -12,10 +12,14 @@ from itertools import pairwise
 import numpy as np
 
 from caller_phone.recording import Sound, StampedPacket
+from caller_phone.rtp import PTIME_S
 from caller_phone.talkspurt import JOIN_MS, Talkspurt, TalkspurtFinder, audible_dbfs, levels_dbfs
 
 # A pause between two sentences of one answer is at most about this long.
 SENTENCE_PAUSE_MS = 900.0
+# A bot that is heard for longer than this after an interruption began has talked through it: three times as long as one
+# that stops needs. What it says next is no answer then.
+TALKED_ON_MS = 1000.0
 
 
 def talkspurts(sounds: Sequence[Sound], join_ms: float = JOIN_MS) -> list[Talkspurt]:
@@ -48,7 +52,7 @@ def cut_ms(bot: Sequence[Talkspurt], interruption_s: float, quiet_ms: float = JO
     """First voiced sample of an interruption to the last audible one of the bot before it is quiet for `quiet_ms`.
 
     0 when it was in a pause between sentences and did not go on; None when it was not speaking at all. A bot that
-    talks on has a large figure: its own end.
+    talks on has a large figure, TALKED_ON_MS or more: its own end.
     """
     pause_s = SENTENCE_PAUSE_MS / 1000
     if not any(spurt.start_s <= interruption_s <= spurt.end_s + pause_s for spurt in bot):
@@ -68,7 +72,8 @@ def answer_duration_ms(bot: Sequence[Talkspurt], last_voiced_s: float, until_s: 
 
 @dataclass(frozen=True, slots=True)
 class PacketFigures:
-    """How the packets of one side came. Gaps are between neighbouring arrivals of any payload type.
+    """How the packets of one side came. Gaps are between neighbouring arrivals of any payload type, and from the last
+    one to the end of the call. `missing` are those that others were numbered around, and those due before that end.
 
     `timestamp_steps` counts the steps between packets of sound that follow each other in sequence; a steady stream of
     20 ms has nothing but 160 there. All None or 0 for a stream without packets.
@@ -86,14 +91,26 @@ class PacketFigures:
     timestamp_steps: dict[int, int]
 
 
-def packet_figures(packets: Sequence[StampedPacket]) -> PacketFigures:
-    """Packets in the order of their arrival. A new SSRC is a new source with its own sequence (RFC 3550 section 8)."""
-    gaps = 1000 * np.diff([packet.at_s for packet in packets])
+def arrival_gaps_ms(packets: Sequence[StampedPacket], until_s: float | None) -> list[float]:
+    """From each packet to the next, and from the last one to `until_s` where that is longer than a packet lasts."""
+    gaps = [1000 * (after.at_s - before.at_s) for before, after in pairwise(packets)]
+    if packets and until_s is not None and until_s - packets[-1].at_s > PTIME_S:
+        gaps.append(1000 * (until_s - packets[-1].at_s))
+    return gaps
+
+
+def packet_figures(packets: Sequence[StampedPacket], until_s: float | None = None) -> PacketFigures:
+    """Packets in the order of their arrival. A new SSRC is a new source with its own sequence (RFC 3550 section 8).
+
+    `until_s`: the stream, of a packet each 20 ms, was due up to there; None where it may end at any time.
+    """
+    gaps = arrival_gaps_ms(packets, until_s)
     quantiles = [float(value) for value in np.percentile(gaps, [50, 99, 100])] if len(gaps) else [None] * 3
     by_source: dict[int, list[StampedPacket]] = {}
     for packet in packets:
         by_source.setdefault(packet.rtp.ssrc, []).append(packet)
-    missing = duplicates = overtaken = 0
+    missing = 0 if until_s is None else _due_after(packets, until_s)
+    duplicates = overtaken = 0
     steps: Counter[int] = Counter()
     for stream in by_source.values():
         numbers = _extended([packet.rtp.sequence for packet in stream])
@@ -117,6 +134,11 @@ def packet_figures(packets: Sequence[StampedPacket]) -> PacketFigures:
         sources=len(by_source),
         timestamp_steps=dict(sorted(steps.items())),
     )
+
+
+def _due_after(packets: Sequence[StampedPacket], until_s: float) -> int:
+    """Packets that should have come behind the last one; the latest of them may still be on its way."""
+    return max(0, int((until_s - packets[-1].at_s) / PTIME_S) - 1) if packets else 0
 
 
 def _extended(sequence: Sequence[int]) -> list[int]:

@@ -10,6 +10,7 @@ from caller_phone.errors import CallEnded
 from caller_phone.outgoing import Said
 from caller_phone.recording import Recording
 from caller_phone.ruler import (
+    TALKED_ON_MS,
     PacketFigures,
     answer_duration_ms,
     cut_ms,
@@ -77,7 +78,8 @@ class Turn:
     """One thing the caller said and what the bot made of it (the figures are those of `ruler`).
 
     `cut_ms` is None unless this turn was an interruption; `response_ms` is None when no answer began after the
-    caller's last voiced sample, `early_ms` is set when one began before it.
+    caller's last voiced sample, `early_ms` is set when one began before it. A bot that talked through an interruption
+    did not answer it, whatever its next sentence was.
     """
 
     said: str
@@ -184,6 +186,9 @@ def _result(call: Call, spoken: Sequence[_Spoken], stopped_at: str | None) -> Ta
         until_s = spoken[index + 1].said.first_voiced_s if index + 1 < len(spoken) else float("inf")
         # an answer that begins after the caller's next words is the answer to those
         own = [spurt for spurt in bot if spurt.start_s < until_s]
+        cut = cut_ms(bot, first_s) if one.interruption else None
+        if cut is not None and cut >= TALKED_ON_MS:
+            own = []
         response, early = response_ms(own, last_s), early_ms(own, first_s, last_s)
         turns.append(
             Turn(
@@ -193,7 +198,7 @@ def _result(call: Call, spoken: Sequence[_Spoken], stopped_at: str | None) -> Ta
                 answered=response is not None or early is not None,
                 response_ms=response,
                 answer_duration_ms=answer_duration_ms(own, last_s, until_s),
-                cut_ms=cut_ms(bot, first_s) if one.interruption else None,
+                cut_ms=cut,
                 early_ms=early,
             )
         )
@@ -203,7 +208,7 @@ def _result(call: Call, spoken: Sequence[_Spoken], stopped_at: str | None) -> Ta
         finished=stopped_at is None,
         stopped_at=stopped_at,
         ended_by_far_end=call.ended_by_far_end,
-        packets=packet_figures(recording.received),
+        packets=packet_figures(recording.received, call.ended_s),
         skipped_ticks=call.skipped_ticks,
         recording=recording,
     )

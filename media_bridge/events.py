@@ -93,8 +93,8 @@ class CallerHeard:
 
 @dataclass(frozen=True, slots=True)
 class MediaTimeout:
-    """No sound came from Asterisk for too long: none at all (`first_packet`), or none any more
-    (`stopped`).
+    """No sound came from Asterisk for too long, counted while the bot was silent and since it fell silent: none at all
+    (`first_packet`), or none any more (`stopped`).
     """
 
     at: float

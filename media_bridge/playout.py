@@ -175,6 +175,11 @@ class Playout:
         self._change_voice()
 
     @property
+    def is_busy(self) -> bool:
+        """A turn is open, or has sound left: it is the bot's time to speak."""
+        return not self._finished
+
+    @property
     def is_dry(self) -> bool:
         """In the middle of speech, and its next frame has not come yet."""
         playing = self._voice in (_Voice.PLAYING, _Voice.RESUMING)

@@ -270,6 +270,10 @@ class MediaSession:
     def _check_timeout(self, now: float) -> None:
         if self._on_hold or self._timed_out:
             return
+        if self._playout.is_busy:
+            # many a phone sends nothing while its user listens
+            self._watched_since = now
+            return
         heard_at = self._transport.last_heard_at
         limit_s = self._settings.first_packet_s if heard_at is None else self._settings.media_timeout_s
         if now - max(heard_at or 0.0, self._watched_since) >= limit_s:

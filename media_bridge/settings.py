@@ -81,9 +81,13 @@ class MediaSettings(Settings):
     port_quarantine_s: float = Field(10.0, ge=0, description="A used port rests this long (late packets).")
     audiosocket_port: Port = Field(9092, description="TCP port for Asterisk's AudioSocket connections.")
     first_packet_s: float = Field(
-        10.0, gt=0, description="A call without any sound from Asterisk ends after this."
+        10.0,
+        gt=0,
+        description="A call without any sound from Asterisk ends after this, while the bot is silent.",
     )
-    media_timeout_s: float = Field(15.0, gt=0, description="A call whose sound stopped ends after this.")
+    media_timeout_s: float = Field(
+        15.0, gt=0, description="A call whose sound stopped ends after this, while the bot is silent."
+    )
     jitter: JitterSettings = JitterSettings()
     voice: VoiceSettings = VoiceSettings()
     endpoint: EndpointSettings = EndpointSettings()

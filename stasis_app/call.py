@@ -356,7 +356,16 @@ class Call:
     def _await_input(self, turn: int) -> None:
         """A caller on hold cannot speak: the silence counts from its end."""
         if not self._held:
-            self._timers.post(talk.NoInput(turn), self._profile.no_input_s)
+            self._timers.call(talk.NoInput, self._profile.no_input_s, lambda: self._no_input(turn))
+
+    def _no_input(self, turn: int) -> None:
+        """Who was asked often enough, and never sent any sound, is told so instead of goodbye."""
+        state, session = self._state, self._session
+        last = state.phase is Phase.LISTENING and state.turn == turn and state.prompts >= state.max_prompts
+        if last and session is not None and not session.stats().packets_in:
+            self._on_media(media.MediaTimeout(asyncio.get_running_loop().time(), "first_packet"))
+        else:
+            self.post(talk.NoInput(turn))
 
     def _wanted_digits(self) -> int | None:
         expected = expecting(self._history, self._profile)

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.load_kit.parts import Spent
-from benchmarks.load_kit.ruler import CallFigures, Outcome, Utterance, percentile
+from benchmarks.load_kit.ruler import CallFigures, Outcome, Utterance
+from benchmarks.quantile import quantile
 
 # so much of the machine used by what is none of ours makes a row worth little
 NOISY_SHARE = 0.10
@@ -42,7 +43,9 @@ class Step:
 
     @property
     def responses(self) -> list[float]:
-        return [one.response_ms for one in self.utterances if one.response_ms is not None]
+        """Infinity for an answer that never came; early ones are counted, and stand in no percentile."""
+        waits = (one.response(self.patience_s) for one in self.utterances)
+        return [wait for wait in waits if wait is not None]
 
     @property
     def cuts(self) -> list[float]:
@@ -50,7 +53,7 @@ class Step:
 
     @property
     def gap_p99_ms(self) -> float | None:
-        return percentile([gap for call in self.talked for gap in call.gaps_ms], 99)
+        return quantile([gap for call in self.talked for gap in call.gaps_ms], 99)
 
     @property
     def talked(self) -> list[CallFigures]:
@@ -85,16 +88,16 @@ def heard_row(step: Step) -> tuple[object, ...]:
     return (
         step.label,
         len(step.refused),
-        whole(percentile([call.setup_ms or 0.0 for call in step.refused], 95)),
+        whole(quantile([call.setup_ms or 0.0 for call in step.refused], 95)),
         step.lost,
-        whole(percentile([call.setup_ms for call in step.talked if call.setup_ms is not None], 95)),
-        whole(percentile([call.greeting_ms for call in step.talked if call.greeting_ms is not None], 95)),
+        whole(quantile([call.setup_ms for call in step.talked if call.setup_ms is not None], 95)),
+        whole(quantile([call.greeting_ms for call in step.talked if call.greeting_ms is not None], 95)),
         answered[True] + answered[False],
         answered[False],
         sum(one.early for one in step.utterances),
-        *(whole(percentile(step.responses, percent)) for percent in (50, 95, 99)),
-        *(whole(percentile(step.cuts, percent)) for percent in (50, 95)),
-        tenth(percentile(gaps, 99)),
+        *(whole(quantile(step.responses, percent)) for percent in (50, 95, 99)),
+        *(whole(quantile(step.cuts, percent)) for percent in (50, 95)),
+        tenth(quantile(gaps, 99)),
         whole(max(gaps, default=None)),
         sum(call.packets.missing for call in step.talked),
     )
@@ -119,7 +122,7 @@ def cost_table(steps: Sequence[Step]) -> tuple[list[str], list[tuple[object, ...
 def wire_note(steps: Sequence[Step]) -> str:
     """How steadily the callers themselves sent: it bounds what the figures can tell."""
     late = [
-        f"{step.label}: {tenth(percentile([gap for call in step.talked for gap in call.caller_gaps_ms], 99))}"
+        f"{step.label}: {tenth(quantile([gap for call in step.talked for gap in call.caller_gaps_ms], 99))}"
         for step in steps
     ]
     return "Gaps p99 of what the callers sent, ms: " + ", ".join(late) + "."
@@ -130,7 +133,7 @@ def result(steps: Sequence[Step], leaked: int) -> dict[str, object]:
     by_calls = {step.calls: step for step in steps if step.calls <= step.places}
     asked = {1, 32, max(by_calls, default=1)}
     p95 = {
-        f"response_p95_ms_{calls}": whole(percentile(by_calls[calls].responses, 95))
+        f"response_p95_ms_{calls}": whole(quantile(by_calls[calls].responses, 95))
         if calls in by_calls
         else "-"
         for calls in sorted(asked)

@@ -4,19 +4,19 @@ The sounds are judged by the caller's phone's own ruler (`caller_phone.ruler`); 
 them: which utterances were questions, which of them were answered, and how the call ended.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import pairwise
-
-import numpy as np
 
 from benchmarks.load_kit.pcap import Address, Datagram, datagrams
 from caller_phone.errors import RtpError, SipError
 from caller_phone.recording import Recording, StampedPacket
 from caller_phone.rtp import parse as parse_rtp
 from caller_phone.ruler import (
+    TALKED_ON_MS,
     PacketFigures,
+    arrival_gaps_ms,
     cut_ms,
     early_ms,
     packet_figures,
@@ -49,7 +49,7 @@ class Utterance:
     """Something the caller said. `waited_s`: how long they then kept quiet, until they spoke again or hung up.
 
     `response_ms` to the first sound that began in that time; `early`: the bot began before the caller's end; `cut_ms`
-    for what began while the bot was speaking.
+    for what began while the bot was speaking. A bot that talked through it has not answered.
     """
 
     first_s: float
@@ -65,12 +65,21 @@ class Utterance:
             return True
         return False if self.waited_s >= patience_s else None
 
+    def response(self, patience_s: float) -> float | None:
+        """What goes into the percentiles: infinity for an answer that never came; None for what does not tell how long
+        callers wait, because the bot began early or the caller did not wait.
+        """
+        if self.early:
+            return None
+        return math.inf if self.answered(patience_s) is False else self.response_ms
+
 
 @dataclass(frozen=True, slots=True)
 class CallFigures:
     """`setup_ms`: INVITE to its 200. `greeting_ms`: that to the first sound. `began_s`: wall clock of the INVITE.
 
-    `gaps_ms` are the times between neighbouring packets from Asterisk, `caller_gaps_ms` between those of the caller.
+    `gaps_ms` are the times between neighbouring packets from Asterisk, and from the last one to the end;
+    `caller_gaps_ms` those between packets of the caller.
     """
 
     outcome: Outcome
@@ -118,9 +127,9 @@ def judge(capture: bytes) -> CallFigures:
         greeting_ms=greeting,
         # who was refused heard a message of the dialplan
         utterances=() if outcome is Outcome.REFUSED else _utterances(recording, bot, end_s),
-        packets=packet_figures(recording.received),
-        gaps_ms=_gaps(recording.received),
-        caller_gaps_ms=_gaps(recording.sent),
+        packets=packet_figures(recording.received, end_s),
+        gaps_ms=tuple(arrival_gaps_ms(recording.received, end_s)),
+        caller_gaps_ms=tuple(arrival_gaps_ms(recording.sent, None)),
     )
 
 
@@ -139,13 +148,15 @@ def _utterance(spoken: Talkspurt, until_s: float, bot: Sequence[Talkspurt]) -> U
     first_s, last_s = spoken.start_s, spoken.end_s
     meanwhile = [spurt for spurt in bot if spurt.start_s < until_s]
     over_the_bot = any(spurt.start_s <= first_s <= spurt.end_s for spurt in bot)
+    cut = cut_ms(bot, first_s) if over_the_bot else None
+    talked_on = cut is not None and cut >= TALKED_ON_MS
     return Utterance(
         first_s=first_s,
         last_s=last_s,
         waited_s=max(0.0, until_s - last_s),
-        response_ms=response_ms(meanwhile, last_s),
-        early=early_ms(bot, first_s, last_s) is not None,
-        cut_ms=cut_ms(bot, first_s) if over_the_bot else None,
+        response_ms=None if talked_on else response_ms(meanwhile, last_s),
+        early=not talked_on and early_ms(bot, first_s, last_s) is not None,
+        cut_ms=cut,
     )
 
 
@@ -216,11 +227,3 @@ def _recording(packets: Iterable[Datagram], media: Address | None) -> Recording:
         except RtpError:
             continue
     return Recording(tuple(sent), tuple(received))
-
-
-def _gaps(packets: Sequence[StampedPacket]) -> tuple[float, ...]:
-    return tuple(1000 * (after.at_s - before.at_s) for before, after in pairwise(packets))
-
-
-def percentile(values: Sequence[float], percent: float) -> float | None:
-    return float(np.percentile(values, percent)) if values else None

@@ -12,8 +12,9 @@ from benchmarks.load_kit.card import whole
 from benchmarks.load_kit.growth import Growth, growth_rows, thirds
 from benchmarks.load_kit.parts import Moment
 from benchmarks.load_kit.plan import Pace, talk
-from benchmarks.load_kit.ruler import CallFigures, Outcome, percentile
+from benchmarks.load_kit.ruler import CallFigures, Outcome
 from benchmarks.load_kit.system import Bench
+from benchmarks.quantile import quantile
 from benchmarks.report import publish, table
 from caller_phone.g711 import Samples
 
@@ -94,17 +95,17 @@ def report(soaked: Soaked, patience_s: float, models: str, *, keep: bool) -> int
     """Prints and keeps; 1 when a call was lost, an answer missed or something left behind."""
     began_s = soaked.figures[0].began_s if soaked.figures else 0.0
     responses = [
-        (call.began_s - began_s, one.response_ms)
+        (call.began_s - began_s, wait)
         for call in soaked.figures
         for one in call.utterances
-        if one.response_ms is not None
+        if (wait := one.response(patience_s)) is not None
     ]
     first, last = thirds(responses)
     answered = [one.answered(patience_s) for call in soaked.figures for one in call.utterances]
     lost = [call for call in soaked.figures if call.outcome is not Outcome.FINISHED]
     missing = answered.count(False)
     growth = growth_rows(soaked.moments)
-    gap = percentile([gap for call in soaked.figures for gap in call.gaps_ms], 99)
+    gap = quantile([gap for call in soaked.figures for gap in call.gaps_ms], 99)
     publish(
         "load-soak",
         WHAT.format(calls=soaked.calls, minutes=soaked.minutes, shortest=SHORTEST_S, longest=LONGEST_S),
@@ -117,8 +118,8 @@ def report(soaked: Soaked, patience_s: float, models: str, *, keep: bool) -> int
                         len(lost),
                         len(answered) - answered.count(None),
                         missing,
-                        whole(percentile(first, 95)),
-                        whole(percentile(last, 95)),
+                        whole(quantile(first, 95)),
+                        whole(quantile(last, 95)),
                     )
                 ],
             ),
@@ -131,8 +132,8 @@ def report(soaked: Soaked, patience_s: float, models: str, *, keep: bool) -> int
             "calls": len(soaked.figures),
             "failed": len(lost),
             "missing": missing,
-            "response_p95_ms_first": whole(percentile(first, 95)),
-            "response_p95_ms_last": whole(percentile(last, 95)),
+            "response_p95_ms_first": whole(quantile(first, 95)),
+            "response_p95_ms_last": whole(quantile(last, 95)),
             "gap_p99_ms": "-" if gap is None else round(gap, 1),
             "leaked": sum(soaked.left.values()),
             **{f"{one.key}_growth_mib": round(one.mib[1] - one.mib[0], 1) for one in growth},

@@ -52,8 +52,9 @@ class _Stream:
 
 @dataclass
 class Heard:
-    """Packets of all streams together. `unsteady` are those whose timestamp is not that of a later frame: 160 on, or
-    more where the sender left some out; `mute` are the streams that were never heard.
+    """Packets of all streams together. `missing` are those that others were numbered around, and those due before a
+    stream began and after it ended, which is a gap of that length. `unsteady` are those whose timestamp is not that of
+    a later frame: 160 on, or more where the sender left some out; `mute` are the streams that were never heard.
     """
 
     gaps: list[Seconds] = field(default_factory=list)
@@ -63,13 +64,22 @@ class Heard:
     received: int = 0
     mute: int = 0
 
-    def add(self, stamps: Seconds, sequences: NDArray[np.uint16], timestamps: NDArray[np.uint32]) -> None:
-        """One stream, in the order of arrival."""
+    def add(
+        self,
+        stamps: Seconds,
+        sequences: NDArray[np.uint16],
+        timestamps: NDArray[np.uint32],
+        since: float | None = None,
+        until: float | None = None,
+    ) -> None:
+        """One stream, in the order of arrival, due from `since`, unless it had begun before, to `until`."""
         self.received += len(stamps)
         if len(stamps) < 2:
             self.mute += 1
             return
         self.gaps.append(np.diff(stamps))
+        self._add_silence(0.0 if since is None else stamps[0] - since)
+        self._add_silence(0.0 if until is None else until - stamps[-1])
         # a 16-bit difference with its sign, and a 32-bit one
         steps = np.diff(sequences).astype(np.int16).astype(np.int64)
         different = len(set(np.cumsum(steps).tolist()) | {0})
@@ -77,6 +87,13 @@ class Heard:
         self.doubled += len(stamps) - different
         frames, rest = np.divmod(np.diff(timestamps).astype(np.int32), FRAME_SAMPLES)
         self.unsteady += int(np.count_nonzero((rest != 0) | (frames < 1)))
+
+    def _add_silence(self, seconds: float) -> None:
+        """At one end of a stream."""
+        due = int(seconds / PTIME_S)
+        if due > 0:
+            self.missing += due
+            self.gaps.append(np.array([seconds]))
 
     def report(self) -> dict[str, object]:
         gaps = np.concatenate(self.gaps or [np.zeros(0)])
@@ -158,8 +175,8 @@ class Callers:
             self._read(stream)
             stream.sock.close()
 
-    def heard(self, since: float) -> "Heard":
-        """What came from then on."""
+    def heard(self, since: float, until: float) -> "Heard":
+        """What came from `since` on, of streams that were due to `until` at least."""
         all_heard = Heard()
         for stream in self._streams:
             stamps = np.frombuffer(stream.arrivals, np.float64)
@@ -168,6 +185,8 @@ class Callers:
                 stamps[counted],
                 np.frombuffer(stream.sequences, np.uint16)[counted],
                 np.frombuffer(stream.timestamps, np.uint32)[counted],
+                None if len(stamps) and stamps[0] < since else since,
+                until,
             )
         return all_heard
 
@@ -210,6 +229,7 @@ def main() -> None:
     callers.call(order["send_to"])
     since = time.time() + order["skip"]
     lateness = callers.talk(order["seconds"])
+    until = time.time()
     time.sleep(0.1)
     callers.finish()
     _say(
@@ -218,7 +238,7 @@ def main() -> None:
             "refused": callers.refused,
             "late_ms": milliseconds(np.frombuffer(lateness, np.float64)),
             "spoken": callers.spoken,
-            **callers.heard(since).report(),
+            **callers.heard(since, until).report(),
         }
     )
 

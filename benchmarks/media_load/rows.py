@@ -10,8 +10,8 @@ OURS = "voicebot"
 RESULT_CALLS = 200
 # a sender later than this makes gaps of its own
 _SENDER_LATE_MS = 5.0
-# to have carried its calls, a subject has heard at the end so much of what the callers sent, and spoken for so much of
-# the time (it means to for 40 %)
+# to have carried its calls, a subject has heard at the end so much of what the callers sent, and sent so much of what
+# was due, and spoken for so much of the time (it means to for 40 %)
 _HEARD = 0.99
 _SPOKEN = 0.2
 
@@ -108,6 +108,8 @@ def _sum(said: Sequence[Mapping[str, Any]], key: str) -> int | None:
 
 def _carried(sent: Mapping[str, Any], heard: int | None) -> bool:
     if sent.get("broken") or sent["spoken"] < _SPOKEN * sent["sent"]:
+        return False
+    if (sent["missing"] or 0) > (1 - _HEARD) * sent["sent"]:
         return False
     return heard is None or heard >= _HEARD * sent["sent"]
 

@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from media_bridge.events import MediaTimeout
+from media_bridge.events import MediaTimeout, PlayoutFinished
 from media_bridge.g711 import CODECS
 from tests.support.bot import MEDIA
 from tests.support.media_call import tone
 from tests.support.media_scene import CLEAN, Line, stage
 from tests.support.relay import Impairment
 from tests.support.rig import run_sipp
+from tests.support.speech import QUESTION
 from tests.support.tones import heard_by_phone, tone_levels
 from voicebot.asterisk import AsteriskProcess
 
@@ -77,6 +78,56 @@ async def test_a_caller_on_hold_is_not_let_go(asterisk: AsteriskProcess, tmp_pat
     assert lasted >= 2 + HOLD_S + 2 + IMPATIENT.media_timeout_s
     (call,) = scene.observed
     assert [event.kind for event in call.events if isinstance(event, MediaTimeout)] == ["stopped"]
+
+
+async def test_the_bot_stands_still_while_its_caller_is_on_hold(
+    asterisk: AsteriskProcess, tmp_path: Path
+) -> None:
+    """Nothing of a greeting of 4.2 s is lost to a hold of 3 s in its middle."""
+    async with stage(asterisk, tmp_path, greeting="m" * 70) as scene:
+
+        async def talk(line: Line) -> None:
+            await line.phone.wait_for_bot_speech(5)
+            await line.phone.sleep(1.5)
+            await line.phone.hold()
+            await line.phone.sleep(3.0)
+            heard = line.observed.session.heard()
+            assert not heard.finished
+            assert 1.0 < heard.sentences[0].played_samples / heard.rate < 3.0
+            await line.phone.unhold()
+            await line.phone.sleep(4.2)
+
+        line = (await scene.play({"": (CLEAN, CLEAN)}, talk))[""]
+        (bots_hz,) = {spoken.hz for spoken in scene.workers.tts.spoken if spoken.text == "m" * 70}
+    sounding = np.flatnonzero(tone_levels(heard_by_phone(line.recording), bots_hz) > 2000)
+    assert len(sounding) == pytest.approx(4.2 * 50, abs=8)
+    assert sounding[-1] - sounding[0] > (4.2 + 2.5) * 50
+    assert [type(event) for event in line.observed.events if isinstance(event, PlayoutFinished)]
+
+
+async def test_a_phone_that_sends_nothing_while_it_listens_is_not_let_go(
+    asterisk: AsteriskProcess, tmp_path: Path
+) -> None:
+    """Its user listens for longer than the sound of a call may be away, speaks, and listens again."""
+    async with stage(asterisk, tmp_path, greeting="m" * 70, media=IMPATIENT) as scene:
+        scene.workers.llm.replies = ["n" * 70]
+
+        async def talk(line: Line) -> None:
+            line.phone.suppress_silence()
+            await line.phone.wait_for_bot_speech(5)
+            await line.phone.wait_for_bot_quiet(500, 10)
+            sent = line.observed.stats().packets_in
+            await line.phone.say(QUESTION)
+            await line.phone.wait_for_bot_speech(5)
+            await line.phone.wait_for_bot_quiet(500, 10)
+            assert line.phone.is_up
+            # Asterisk adds nothing of its own: what the phone suppresses does not come
+            assert sent < 50
+            assert line.observed.stats().packets_in - sent < 250
+
+        line = (await scene.play({"": (CLEAN, CLEAN)}, talk))[""]
+    assert not [event for event in line.observed.events if isinstance(event, MediaTimeout)]
+    assert len([event for event in line.observed.events if isinstance(event, PlayoutFinished)]) == 2
 
 
 async def test_a_way_out_that_is_closed_for_a_while_costs_what_was_sent_meanwhile_and_nothing_else(

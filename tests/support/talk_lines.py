@@ -57,6 +57,8 @@ class Ear:
 
     def __init__(self) -> None:
         self.spurts: list[Spurt] = []
+        self.suppresses = False
+        """A packet of silence is not sent."""
         self._to_say = bytearray()
 
     def hear(self, pcm: bytes) -> None:
@@ -68,8 +70,10 @@ class Ear:
         elif hz:
             self.spurts.append(Spurt(hz, at, at + FRAME_S))
 
-    def next_frame(self) -> bytes:
-        """The caller's next 20 ms at 8 kHz."""
+    def next_frame(self) -> bytes | None:
+        """The caller's next 20 ms at 8 kHz; None: nothing is sent."""
+        if self.suppresses and not self._to_say:
+            return None
         frame = bytes(self._to_say[:FRAME_BYTES]).ljust(FRAME_BYTES, b"\0")
         del self._to_say[:FRAME_BYTES]
         return frame
@@ -86,7 +90,7 @@ class RtpLine(asyncio.DatagramProtocol):
         self.ear = Ear()
         self.dead = False
         self._ari = ari
-        self._sent = 0
+        self._sent = self._ticks = 0
 
     async def open(self) -> None:
         loop = asyncio.get_running_loop()
@@ -102,9 +106,12 @@ class RtpLine(asyncio.DatagramProtocol):
     async def run(self) -> None:
         bot = _address(self._ari)
         async for _ in _ticks():
-            packet = RtpPacket(
-                0, self._sent % 65536, self._sent * 160, 77, ULAW.encode(self.ear.next_frame())
-            )
+            frame = self.ear.next_frame()
+            self._ticks += 1
+            if frame is None:
+                continue
+            timestamp = self._ticks * 160
+            packet = RtpPacket(0, self._sent % 65536, timestamp % 2**32, 77, ULAW.encode(frame))
             if not self.dead:
                 self._transport.sendto(build(packet), bot)
             self._sent += 1
@@ -127,10 +134,10 @@ class WebsocketLine(ChanWebsocket):
     async def run(self) -> None:
         await self._opened.wait()
         async for _ in _ticks():
-            frame = _wide(self.ear.next_frame())
-            if not self.dead:
+            frame = self.ear.next_frame()
+            if frame is not None and not self.dead:
                 with contextlib.suppress(ConnectionError):  # the bot has hung up
-                    await self.send(frame)
+                    await self.send(_wide(frame))
 
     def close(self) -> None:
         pass
@@ -163,10 +170,10 @@ class AudioSocketLine:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._listen())
             async for _ in _ticks():
-                if not self.dead:
-                    frame = audio_message(_wide(self.ear.next_frame()), _WIDE)
+                frame = self.ear.next_frame()
+                if frame is not None and not self.dead:
                     with contextlib.suppress(ConnectionError):  # the bot has hung up
-                        await loop.sock_sendall(self._sock, frame)
+                        await loop.sock_sendall(self._sock, audio_message(_wide(frame), _WIDE))
 
     def close(self) -> None:
         self._sock.close()

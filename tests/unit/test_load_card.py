@@ -62,6 +62,14 @@ class TestRows:
         assert (cells["response p50"], cells["set-up p95"], cells["greeting p95"]) == ("600", "50", "200")
         assert (cells["gap p99"], cells["packets lost"]) == ("20.0", 0)
 
+    def test_an_answer_that_never_came_is_the_longest_and_an_early_one_is_none(self) -> None:
+        early = judge(call([(2, 4)], [GREETING, (3, 4.5), (4.6, 6)]))
+        cells = dict(
+            zip(HEARD, heard_row(step([answered(0.5), answered(0.5), early, UNANSWERED])), strict=True)
+        )
+        assert (cells["missing"], cells["early"]) == (1, 1)
+        assert (cells["response p50"], cells["p95"]) == ("500", "inf")
+
     def test_a_row_beside_other_work_is_marked(self) -> None:
         noisy = replace(QUIET, others=0.5)
         assert heard_row(step([answered(1)], spent=noisy))[0] == "1 *"

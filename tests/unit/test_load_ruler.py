@@ -1,11 +1,13 @@
 """Calls of a load test, judged by captures in which every instant is known."""
 
+from math import inf
+
 import pytest
 
 from benchmarks.load_kit.pcap import HEADER, PcapError, datagrams
 from benchmarks.load_kit.ruler import Outcome, judge
 from caller_phone.errors import SipError
-from tests.support.load_capture import ASTERISK, SIPP, call
+from tests.support.load_capture import ASTERISK, SIPP, Span, call
 
 # a ruler of 10 ms frames tells the first and last loud sample of a 500 Hz tone to a quarter of its period
 EXACT_MS = 1.0
@@ -54,10 +56,24 @@ def test_an_interruption_cuts_the_bot() -> None:
     assert interruption.response_ms == about(600)
 
 
-def test_a_bot_that_talks_on_has_a_large_cut() -> None:
-    _, interruption = judge(call([(2, 3), (5, 6.5)], [GREETING, (3.5, 8.0)])).utterances
+@pytest.mark.parametrize(
+    "more", [[], [(8.6, 9.5)]], ids=["silent then", "and goes on with its next sentence"]
+)
+def test_a_bot_that_talks_on_has_a_large_cut_and_gives_no_answer(more: list[Span]) -> None:
+    _, interruption = judge(call([(2, 3), (5, 6.5)], [GREETING, (3.5, 8.0), *more])).utterances
     assert interruption.cut_ms == about(3000)
+    assert (interruption.response_ms, interruption.early) == (None, False)
     assert interruption.answered(3.0) is False
+    assert interruption.response(3.0) == inf
+
+
+def test_what_goes_into_the_percentiles() -> None:
+    answered, unanswered, hasty = judge(
+        call([(2, 3), (6, 7), (11.2, 11.9)], [GREETING, (3.5, 5)], seconds=12)
+    ).utterances
+    assert [one.response(4.0) for one in (answered, unanswered, hasty)] == [about(500), inf, None]
+    (early,) = judge(call([(2, 5)], [GREETING, (4, 6), (6.5, 8)])).utterances
+    assert (early.response_ms, early.response(4.0)) == (about(1500), None), "a sentence, not the answer"
 
 
 def test_a_bot_that_speaks_into_the_question_is_early() -> None:
@@ -90,6 +106,16 @@ def test_packets_that_are_late_or_lost() -> None:
     assert max(it.gaps_ms) == pytest.approx(92, abs=0.1)
     assert sorted(it.gaps_ms)[len(it.gaps_ms) // 4] == pytest.approx(12, abs=0.1)
     assert max(it.caller_gaps_ms) == pytest.approx(20, abs=0.1)
+
+
+def test_a_stream_that_stops_before_the_end_is_a_gap_and_lacks_what_was_due() -> None:
+    it = judge(call([QUESTION], [GREETING], seconds=12, lost=range(300, 600)))
+    assert it.outcome is Outcome.FINISHED
+    assert it.packets.missing == pytest.approx(300, abs=2)
+    assert max(it.gaps_ms) == it.packets.gap_max_ms == pytest.approx(6020, abs=1)
+    whole = judge(call([QUESTION], [GREETING], seconds=12))
+    assert whole.packets.missing == 0
+    assert max(whole.gaps_ms) == pytest.approx(20, abs=0.1)
 
 
 def test_late_packets_move_a_response_by_no_more_than_they_are_late() -> None:

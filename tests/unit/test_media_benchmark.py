@@ -52,6 +52,7 @@ class TestRow:
             ({"mute": 2}, "2 calls never spoke"),
             ({"spoken": 1000}, "more than it could carry"),
             ({"sent": 11_000}, "more than it could carry"),
+            ({"missing": 101}, "more than it could carry"),
             ({"broken": 1}, "more than it could carry; 1 calls were cut"),
         ],
     )
@@ -139,6 +140,24 @@ class TestHeard:
         assert self.heard((0.0, 1, 0), (0.02, 2, 320)).unsteady == 0, "a frame was left out"
         assert self.heard((0.0, 1, 0), (0.02, 2, 161)).unsteady == 1
         assert self.heard((0.0, 1, 320), (0.02, 2, 160)).unsteady == 1
+
+    def test_a_stream_that_stops_half_way_or_begins_late_is_a_gap_and_lacks_what_was_due(self) -> None:
+        it = Heard()
+
+        def add(first: int, last: int, since: float | None = 0.0) -> None:
+            numbers = np.arange(first, last)
+            stamps = (numbers * 0.02 + 0.001).astype(np.float64)
+            it.add(stamps, numbers.astype(np.uint16), (160 * numbers).astype(np.uint32), since, 10.0)
+
+        add(-10, 501, since=None)
+        add(0, 500)
+        assert (it.missing, it.report()["gap_ms"]) == (0, {"p50": 20.0, "p99": 20.0, "max": 20.0})
+        add(0, 250)
+        assert (it.missing, it.mute) == (250, 0)
+        assert it.report()["gap_ms"] == {"p50": 20.0, "p99": 20.0, "max": 5019.0}
+        add(400, 500)
+        assert it.missing == 250 + 400
+        assert milliseconds(np.concatenate(it.gaps))["max"] == 8001.0
 
     def test_a_stream_that_was_never_heard(self) -> None:
         assert self.heard((0.0, 1, 0)).mute == 1

@@ -203,6 +203,18 @@ class TestPacketFigures:
         assert figures.gap_max_ms == pytest.approx(120)
         assert figures.seconds == pytest.approx(4.08)
 
+    def test_a_stream_that_ends_before_the_call_lacks_what_was_due(self) -> None:
+        stream = packets(line(4, {}))
+        last_s = stream[-1].at_s
+        to_the_end = packet_figures(stream, last_s + 0.03)
+        assert to_the_end.missing == 0
+        assert to_the_end.gap_max_ms == pytest.approx(30)
+        early = packet_figures(stream, last_s + 2.0)
+        assert early.missing == pytest.approx(99, abs=1)
+        assert early.gap_max_ms == pytest.approx(2000)
+        assert packet_figures(stream, last_s - 1.0) == packet_figures(stream)
+        assert packet_figures([], 5.0).missing == 0
+
     def test_a_wrap_is_no_loss_and_a_new_source_counts_for_itself(self) -> None:
         wrapped = [
             StampedPacket(

@@ -18,7 +18,8 @@ with warnings.catch_warnings():
 
 
 def ticks(stream: OutgoingStream, count: int, start_s: float = 0.0) -> list[RtpPacket]:
-    return [stream.next_packet(start_s + 0.02 * tick) for tick in range(count)]
+    packets = [stream.next_packet(start_s + 0.02 * tick) for tick in range(count)]
+    return [packet for packet in packets if packet is not None]
 
 
 def stream(events: int | None = 101) -> OutgoingStream:
@@ -26,6 +27,17 @@ def stream(events: int | None = 101) -> OutgoingStream:
 
 
 class TestStream:
+    def test_suppressed_silence_is_no_packet_and_the_next_talkspurt_is_marked(self) -> None:
+        it = stream()
+        before = ticks(it, 2)
+        it.suppresses = True
+        assert ticks(it, 10) == []
+        it.say(np.full(320, 8000, np.int16), lambda _: None)
+        first, second = ticks(it, 5)
+        assert ((first.sequence - before[-1].sequence) % 2**16, first.marker) == (1, True)
+        assert (first.timestamp - before[-1].timestamp) % 2**32 == 11 * 160
+        assert ((second.sequence - first.sequence) % 2**16, second.marker) == (1, False)
+
     def test_numbers_wrap_and_only_the_first_packet_is_marked(self) -> None:
         packets = ticks(stream(), 4)
         assert [packet.sequence for packet in packets] == [65_534, 65_535, 0, 1]
@@ -87,7 +99,7 @@ class TestStream:
         talk = stream()
         ticks(talk, 2)
         talk.skip(5)
-        packet = talk.next_packet(1.0)
+        (packet,) = ticks(talk, 1)
         assert (packet.sequence, packet.timestamp, packet.marker) == (0, 800, True)
 
     def test_what_cannot_be_sent_is_refused(self) -> None:

@@ -1,12 +1,16 @@
 """The figures of benchmarks.turns, and the corpus they are taken from."""
 
 import wave
+from math import inf
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks import turns_pipecat
+from benchmarks.quantile import in_whole, quantile
 from benchmarks.turns_corpus import Clip, CorpusError, read_corpus
 from benchmarks.turns_replay import Cache, Reading, over, turn
 from benchmarks.turns_score import Decided, Interrupted, figures, is_read, words_lost
@@ -94,18 +98,47 @@ def test_the_figures_of_one_way_of_deciding() -> None:
         Interrupted(clip("noise"), stopped=True, paused=True, silent_ms=500.0),
     ]
     assert figures(decided, over) == {
-        "wait_p50_ms": 400,
-        "wait_p95_ms": 760,
+        "wait_p50_ms": 600,
+        "wait_p95_ms": "inf",
         "false_cut_pct": 50.0,
         "missed_end_pct": 16.7,
         "barge_p95_ms": 250,
+        "barge_missed": 0,
         "false_stops": 1,
         "digits_whole": 1,
     }
 
 
+@pytest.mark.parametrize(
+    "missed",
+    [
+        Interrupted(clip("interrupt"), stopped=False, paused=True, silent_ms=450.0),
+        Interrupted(clip("interrupt"), stopped=True, paused=True, silent_ms=None),
+    ],
+)
+def test_who_misses_interruptions_is_not_the_faster_for_it(missed: Interrupted) -> None:
+    slow = Interrupted(clip("interrupt"), stopped=True, paused=True, silent_ms=900.0)
+    quick = [Interrupted(clip("interrupt"), stopped=True, paused=True, silent_ms=450.0)] * 9
+    stopped, kept = figures([], [slow, *quick]), figures([], [missed, *quick])
+    assert (stopped["barge_p95_ms"], stopped["barge_missed"]) == (498, 0)
+    assert (kept["barge_p95_ms"], kept["barge_missed"]) == ("inf", 1)
+
+
 def test_nothing_measured_is_no_figure() -> None:
     assert figures([], [])["wait_p50_ms"] == "-"
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1), st.floats(0, 100))
+def test_a_percentile_of_what_was_never_missed_is_numpys(values: list[float], percent: float) -> None:
+    assert quantile(values, percent) == pytest.approx(
+        float(np.percentile(values, percent)), rel=1e-9, abs=1e-6
+    )
+
+
+def test_a_percentile_with_misses_is_infinite_from_where_they_begin() -> None:
+    values = [1.0, 2.0, 3.0, None, None]
+    assert [quantile(values, percent) for percent in (0, 50, 51, 75, 100)] == [1.0, 3.0, inf, inf, inf]
+    assert [in_whole(value) for value in (None, inf, 3.6)] == ["-", "inf", 4]
 
 
 def test_words_that_were_not_understood_are_lost_and_numbers_are_not_compared() -> None:

@@ -297,6 +297,33 @@ class TestMediaTimeout:
         assert events[0].kind == "stopped"
         assert events[0].at == pytest.approx(stopped + 15, abs=0.05)
 
+    @pytest.mark.parametrize(
+        ("heard", "kind", "limit_s"), [(False, "first_packet", 10), (True, "stopped", 15)]
+    )
+    def test_while_the_bot_speaks_the_timer_rests_and_begins_anew_behind_it(
+        self, virtual_time: RunVirtual, heard: bool, kind: str, limit_s: float
+    ) -> None:
+        """A phone may send nothing while its user listens."""
+
+        async def main() -> tuple[float, list[MediaEvent]]:
+            async with one_call() as call:
+                if heard:
+                    await call.say(silence(0.1))
+                for turn in (1, 2):
+                    await asyncio.sleep(8.0)
+                    await call.bot_says(turn, tone(25.0))
+                    await asyncio.sleep(2.1)
+                fell_silent = asyncio.get_running_loop().time()
+                await asyncio.sleep(60)
+                return fell_silent, call.events
+
+        fell_silent, events = virtual_time(main())
+        assert kinds(events) == [PlayoutStarted, PlayoutFinished] * 2 + [MediaTimeout]
+        event = events[-1]
+        assert isinstance(event, MediaTimeout)
+        assert event.kind == kind
+        assert event.at == pytest.approx(fell_silent + limit_s, abs=0.2)
+
     def test_on_hold_the_timer_rests(self, virtual_time: RunVirtual) -> None:
         async def main() -> None:
             async with one_call() as call:

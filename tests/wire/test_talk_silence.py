@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from media_bridge.settings import TransportName
 from stasis_app.settings import CallSettings, Phrases
 from tests.support.fake_workers import Fault
 from tests.support.talk import CALLER, PROFILE, Scene, talk
@@ -107,6 +108,72 @@ class TestTheCallerIsSilent:
                 await scene.until(lambda: not scene.is_up, 20)
                 assert scene.said()[-1] == ("goodbye", PHRASES.goodbye, False)
                 assert ("answer", True) in [(saying, cut) for saying, _, cut in scene.said()]
+
+        virtual_time(main())
+
+
+class TestThePhoneSendsNothingWhileItListens:
+    """Silence suppression without comfort noise, or a softphone that is muted."""
+
+    @pytest.mark.parametrize("transport", ["rtp", "websocket", "audiosocket"])
+    def test_who_listens_long_is_not_hung_up_on(
+        self, virtual_time: RunVirtual, monkeypatch: pytest.MonkeyPatch, transport: TransportName
+    ) -> None:
+        """A greeting longer than first_packet_s, and an answer longer than media_timeout_s; then they are asked."""
+        monkeypatch.setattr("tests.support.talk.TRANSPORT", transport)
+        greeting = "Welcome to our shop. " * 14
+        answer = "We have very many nice bikes here. " * 10
+
+        async def main() -> None:
+            async with talk(PROFILE.model_copy(update={"greeting": greeting})) as scene:
+                scene.line.ear.suppresses = True
+                await scene.ask(QUESTION, answer)
+                assert scene.heard_s(greeting) > 12
+                await scene.until_said("nice bikes", within_s=60)
+                assert scene.heard_s(answer) > 16
+                await scene.until(lambda: not scene.is_up, 60)
+                assert [(saying, cut) for saying, _, cut in scene.said()] == [
+                    ("greeting", False),
+                    ("answer", False),
+                    ("still_there", False),
+                    ("still_there", False),
+                    ("goodbye", False),
+                ]
+
+        virtual_time(main())
+
+    def test_who_never_sent_any_sound_is_asked_and_in_the_end_told_so(
+        self, virtual_time: RunVirtual, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async def main() -> None:
+            async with talk() as scene:
+                scene.line.ear.suppresses = True
+                took = await scene.until(lambda: not scene.is_up, 60)
+                assert took > 3 * PROFILE.no_input_s
+                assert [saying for saying, *_ in scene.said()] == [
+                    "greeting",
+                    "still_there",
+                    "still_there",
+                    "not_heard",
+                ]
+                assert await scene.metric("voicebot_calls_ended_total", cause="normal") == 1
+
+        virtual_time(main())
+        assert "is the phone's microphone muted" in caplog.text
+
+    def test_a_dead_line_ends_while_the_bot_is_silent_and_nobody_is_asked_so_soon(
+        self, virtual_time: RunVirtual
+    ) -> None:
+        """media_timeout_s below no_input_s: the admin wants such calls to end early."""
+
+        async def main() -> None:
+            async with talk(PROFILE.model_copy(update={"no_input_s": 60.0})) as scene:
+                await scene.ask(QUESTION, "We have very many nice bikes here. " * 10)
+                scene.line.dead = True
+                await scene.until_said("nice bikes", within_s=60)
+                took = await scene.until(lambda: not scene.is_up, 60)
+                assert took == pytest.approx(15, abs=0.2)
+                assert await scene.metric("voicebot_calls_ended_total", cause="media_timeout") == 1
 
         virtual_time(main())
 
