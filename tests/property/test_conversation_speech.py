@@ -221,7 +221,7 @@ class Call:
         return self.state.phase in SOUNDING and self.playout.at_passage
 
     def post(self, event: talk.Event) -> None:
-        told = (event,)
+        told: tuple[talk.Event, ...] = (event,)
         if is_of_speech(event) and self.passage_left:
             told = over_passage(event, self.state.phase)
         for one in told:
