@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
+from gpu_workers.addresses import reachable
+
 
 def _at_home(path: Path) -> Path:
     try:
@@ -53,7 +55,12 @@ class WorkerSettings(Settings):
     @property
     def base_url(self) -> str:
         """Where clients find it, without a trailing slash and without /v1."""
-        return (self.url or f"http://{self.host}:{self.port}").rstrip("/")
+        return (self.url or self.own_url).rstrip("/")
+
+    @property
+    def own_url(self) -> str:
+        """Where this machine reaches the one that runs here."""
+        return f"http://{reachable(self.host)}:{self.port}"
 
     @property
     def base_urls(self) -> Sequence[str]:

@@ -4,6 +4,7 @@ Each download is a process of its own: Ctrl-C reaches every one of them, and eac
 """
 
 import multiprocessing
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from multiprocessing.connection import Connection
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from gpu_workers.errors import GpuWorkersError
 from gpu_workers.llm import engine_of
+from gpu_workers.settings import LlmSettings
 from voicebot.config import Config, cache_dir
 from voicebot.errors import PartError, VoicebotError
 from voicebot.programs import fetch_sipp, find_or_fetch
@@ -45,7 +47,7 @@ def fetch_everything(
     if failures:
         raise PartError("\n".join(failures))
     if not only_missing:
-        say(f"All here, in {cache_dir(config)}: {', '.join(jobs)}.")
+        say(f"All here, in {cache_dir(config)}: {', '.join(jobs)}.{_by_vllm_itself(config.workers.llm)}")
 
 
 def _jobs(config: Config, say: Say, for_tests: bool) -> Mapping[str, Job]:
@@ -64,6 +66,14 @@ def _jobs(config: Config, say: Say, for_tests: bool) -> Mapping[str, Job]:
     for model in dict.fromkeys(models):
         jobs[model] = partial(_fetch_model, model, cache, say)
     return jobs
+
+
+def _by_vllm_itself(llm: LlmSettings) -> str:
+    """What is not fetched here, and how to have it before the machine goes offline."""
+    if not llm.start or engine_of(llm) != "vllm" or Path(llm.model).exists():
+        return ""
+    get = f"{llm.python or sys.executable} -c \"import huggingface_hub as h; h.snapshot_download('{llm.model}')\""
+    return f"\nNot {llm.model}: vLLM fetches it from its hub when it starts. To have it before, run\n  {get}"
 
 
 def _fetch_model(name: str, cache: Path, say: Say) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import aiohttp
@@ -58,9 +58,16 @@ async def health(
 async def any_health(
     session: aiohttp.ClientSession, base_urls: Sequence[str], *, api_key: SecretStr | None = None
 ) -> Health:
-    """Of equal workers: that of the first one that is ready, else that of the first."""
+    """Of equal workers: that of the first one that is ready, else that of the first.
+
+    `max_calls` is what all that are ready have room for together; None when one of them names no limit.
+    """
     found = await asyncio.gather(*(health(session, url, api_key=api_key) for url in base_urls))
-    return next((one for one in found if one.ready), found[0])
+    ready = [one for one in found if one.ready]
+    if not ready:
+        return found[0]
+    rooms = [one.max_calls for one in ready if one.max_calls is not None]
+    return replace(ready[0], max_calls=sum(rooms) if len(rooms) == len(ready) else None)
 
 
 async def takes_requests(

@@ -1,6 +1,5 @@
-"""Where the worker listens."""
+"""Whether the worker can listen where it is to."""
 
-import ipaddress
 import socket
 
 from gpu_workers.errors import ModelError
@@ -17,15 +16,3 @@ def check_port(settings: LlmSettings) -> None:
             f"the llm worker cannot listen on {settings.host}:{settings.port}: {error.strerror or error}; "
             "is another one running? workers.llm.port sets another port"
         ) from error
-
-
-def own_address(settings: LlmSettings) -> str:
-    """The base URL at which this machine reaches it: 0.0.0.0 and :: are no addresses to connect to."""
-    host = settings.host
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return f"http://{host}:{settings.port}"
-    if address.is_unspecified:
-        host = "127.0.0.1" if address.version == 4 else "::1"
-    return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"

@@ -20,7 +20,7 @@ from gpu_workers.devices.plan import LlmPlacement
 from gpu_workers.errors import ModelError
 from gpu_workers.leash import leashed
 from gpu_workers.llm.gate import WARMING, Terms
-from gpu_workers.llm.listening import check_port, own_address
+from gpu_workers.llm.listening import check_port
 from gpu_workers.llm.vllm import command, environment, unplanned
 from gpu_workers.llm.warm import post
 from gpu_workers.private_folder import private_folder
@@ -119,7 +119,7 @@ class _Server:
         while not self._ready:
             if not self.goes_on():
                 return False
-            self._ready = _answers(f"{own_address(self._settings)}/v1/models")
+            self._ready = _answers(f"{self._settings.own_url}/v1/models")
             time.sleep(_LOOK_S)
         return True
 
@@ -164,7 +164,7 @@ def _warm_up(settings: LlmSettings, terms: Terms, server: _Server) -> None:
             "max_tokens": 1,
         }
         began = time.monotonic()
-        url = f"{own_address(settings)}/v1/chat/completions"
+        url = f"{settings.own_url}/v1/chat/completions"
         if post(url, asked, _READ_S, settings.api_key, {WARMING: terms.token}):
             log.info("the beginning of a talk was read in %.1f s", time.monotonic() - began)
 

