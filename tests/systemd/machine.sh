@@ -22,7 +22,7 @@ if ! [ -e "$folder/made" ]; then
     echo "Making a Debian 12 in $root."
     rm -rf "$root"
     mkdir -p "$folder"
-    debootstrap --variant=minbase --include=systemd,systemd-sysv,python3,python3-venv,make,git,curl,ca-certificates,procps \
+    debootstrap --variant=minbase --include=systemd,systemd-sysv,python3,python3-venv,make,libgomp1,git,curl,ca-certificates,procps \
         bookworm "$root" > "$folder/debootstrap.log" || fail "see $folder/debootstrap.log"
     touch "$folder/made"
 fi
