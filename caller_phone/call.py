@@ -15,7 +15,7 @@ from caller_phone.media import Address, MediaLeg
 from caller_phone.outgoing import OutgoingStream, Said
 from caller_phone.recording import Recording
 from caller_phone.sdp import Direction, Media, describe, understand
-from caller_phone.sip_message import SIP_PORT, Request, parse_uri, q850_cause
+from caller_phone.sip_message import SIP_PORT, Fields, Request, parse_uri, q850_cause
 from caller_phone.speech_file import load
 from caller_phone.user_agent import ClientExchange, ServerExchange, UserAgent
 
@@ -128,6 +128,16 @@ class Call:
     async def unhold(self) -> None:
         """Take the far end off hold. CallFailed as in `hold`."""
         await self._change(Direction.BOTH)
+
+    async def transfer(self, target: str, fields: Fields = ()) -> int:
+        """Ask the far end to call the sip: URI `target` instead of us (REFER, RFC 3515); the status of its answer.
+
+        202 says that it will. CallFailed when it does not answer, CallEnded when the call is over.
+        """
+        if not self.is_up:
+            raise CallEnded("the call is over")
+        refer = self._dialog.request("REFER", self._agent.new_branch(), (("Refer-To", f"<{target}>"), *fields))
+        return (await self._agent.start(refer, self._next_hop()).answer()).status
 
     def recording(self) -> Recording:
         """What was sent and received so far; also after the end."""
