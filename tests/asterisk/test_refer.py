@@ -1,4 +1,4 @@
-"""The transfer key of the caller's phone (REFER, RFC 3515) while it talks with the bot: nobody is dialled, the talk goes on.
+"""The transfer key of the caller's phone (REFER, RFC 3515) in a talk with the bot: nobody is dialled, the talk goes on.
 
 A real Asterisk would dial the new number on its owner's bill. It is refused by the endpoint; and by the dialplan where
 the endpoint's `allow_transfer = no` was forgotten.

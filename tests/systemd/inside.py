@@ -29,6 +29,8 @@ NUMBER = "sip:1000@127.0.0.1:5060"
 WORKERS = ("voicebot-stt", "voicebot-tts", "voicebot-llm")
 CALLS = ("voicebot@1", "voicebot@2")
 DRAIN_S = 15
+TOO_SHORT_S = 5
+"""A TimeoutStopSec below it."""
 CONFIG = f"""
 asterisk: {{start: false}}
 ari: {{password: "${{ARI_PASSWORD}}"}}
@@ -213,13 +215,18 @@ async def not_ready(machine: Machine, number: int) -> bool:
 
 
 async def the_last_one_stops(machine: Machine) -> str:
-    """P10: new calls go to the dialplan; after calls.drain_s the goodbye is said."""
-    await run("systemctl stop voicebot@2")
+    """P10: new calls go to the dialplan, the goodbye is said after calls.drain_s; which is more than the unit gives."""
+    short = Path("/run/systemd/system/voicebot@1.service.d/short.conf")
+    short.parent.mkdir(parents=True, exist_ok=True)
+    short.write_text(f"[Service]\nTimeoutStopSec={TOO_SHORT_S}\n")
+    await run("systemctl daemon-reload; systemctl stop voicebot@2")
     async with AsyncExitStack() as stack:
         call = await machine.greeted(stack)
         await run("systemctl --no-block stop voicebot@1")
         began = time.monotonic()
         await until(lambda: not_ready(machine, 1), 5, "/ready says no")
+        asked = await shown("voicebot@1", "ActiveState", "TimeoutStopUSec")
+        assert asked == ("deactivating", f"{TOO_SHORT_S}s"), asked
         refused = await machine.greeted(stack)  # the announcement
         assert await machine.refused(1) == 1
         await answered(call)
@@ -233,7 +240,8 @@ async def the_last_one_stops(machine: Machine) -> str:
         await stopped("voicebot@1", 20)
         took = time.monotonic() - began
         await well_ended("voicebot@1")
-    await run("systemctl start voicebot@1 voicebot@2")
+    short.unlink()
+    await run("systemctl daemon-reload; systemctl start voicebot@1 voicebot@2")
     await until(machine.all_ready, 60, "both are ready again")
     return f"the new caller heard the announcement; ended {took:.1f} s after the stop (drain_s {DRAIN_S}), status 0"
 
@@ -309,6 +317,30 @@ async def killed(machine: Machine) -> str:
     return f"ready again after {took:.1f} s, its caller went on in the dialplan"
 
 
+async def replaced(machine: Machine) -> str:
+    """Exit code 75: the call is finished, the unit does not take the app back."""
+    Path("/tmp/other.yaml").write_text(
+        CONFIG.replace("processes: 2", "processes: 1") + "web: {port: 8090}\nmedia: {port_start: 21000}\n"
+    )
+    async with AsyncExitStack() as stack:
+        call = await machine.greeted(stack)
+        while await machine.who_has_it() != 1:
+            call = await machine.greeted(stack)
+        await run(
+            "systemd-run --quiet --unit=other --setenv=VOICEBOT_CACHE=/srv/voicebot "
+            f"--setenv=ARI_PASSWORD={PASSWORD} {ROOT}/.venv/bin/voicebot run -c /tmp/other.yaml"
+        )
+        await until(lambda: not_ready(machine, 1), 30, "/ready says no")
+        await answered(call)
+    await stopped("voicebot@1", 20)
+    await asyncio.sleep(3)
+    ended = await shown("voicebot@1", "ActiveState", "ExecMainStatus", "NRestarts")
+    assert ended == ("failed", "75", "0"), ended
+    await run("systemctl stop other; systemctl reset-failed; systemctl start voicebot@1")
+    await until(machine.all_ready, 60, "both are ready again")
+    return "the call was finished; failed with status 75, once"
+
+
 async def not_started_in_vain(_: Machine) -> str:
     """What a restart cannot mend."""
     good = Path("/etc/voicebot/voicebot.yaml").read_text()
@@ -348,7 +380,7 @@ async def everything_stops(machine: Machine) -> str:
 
 STEPS = (
     installed, verified, confined, reloaded, one_of_two_stops, the_last_one_stops, renewed_one_after_another,
-    a_worker_restarts, killed, not_started_in_vain, everything_stops,
+    a_worker_restarts, replaced, killed, not_started_in_vain, everything_stops,
 )  # fmt: skip
 
 
