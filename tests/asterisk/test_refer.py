@@ -26,7 +26,9 @@ from tests.support.rig import HOST, private_asterisk
 from tests.support.speech import QUESTION
 from voicebot.asterisk import AsteriskProcess
 
-DECLINED, NOT_FOUND = 603, 404
+ACCEPTED, NOT_FOUND, DECLINED = 202, 404, 603
+AT_ONCE = (("Refer-Sub", "false"),)
+"""The phone wants the outcome as the answer (RFC 4488); without it Asterisk says 202, and the outcome in a NOTIFY."""
 DIALLED = (
     *("00900123456", "+900123456", "1000", "2000", "s", "h", "external_replaces", "*8"),
     *("1000%40voicebot", "PJSIP%2Floopback-phone", "voicebot-transfer"),
@@ -54,23 +56,30 @@ def forgetful(tmp_path: Path) -> Path:
     return folder
 
 
-async def answers_to_refer(asterisk: AsteriskProcess, workers: FakeWorkers, folder: Path) -> set[int]:
-    """What a caller's phone is told that asks for one transfer after another; the call lives through all of them."""
+async def answers_to_refer(
+    asterisk: AsteriskProcess, workers: FakeWorkers, folder: Path
+) -> tuple[set[int], set[int]]:
+    """What a phone is told that asks for one transfer after another; the call lives through all of them.
+
+    The second set: of a phone that wants the outcome at once.
+    """
+    told: tuple[set[int], set[int]] = set(), set()
     async with running_bot(asterisk, workers, folder) as bot, Phone() as phone:
         async with phone.call(number(asterisk)) as call:
             await call.wait_for_bot_speech(20, since_s=call.answered_s)
             channels = await asterisk.channels()
-            answers = set()
             for dialled in DIALLED:
                 for after in ("", f"?{REPLACES}"):
-                    answers.add(await call.transfer(f"sip:{dialled}@{HOST}:{asterisk.sip_port}{after}"))
-                    assert await asterisk.channels() == channels, f"{dialled}: somebody was dialled"
+                    target = f"sip:{dialled}@{HOST}:{asterisk.sip_port}{after}"
+                    for answers, fields in zip(told, ((), AT_ONCE), strict=True):
+                        answers.add(await call.transfer(target, fields))
+                        assert await asterisk.channels() == channels, f"{dialled}: somebody was dialled"
             assert await answered(call)
             await call.hang_up()
         await bot.until_idle()
         assert await one_call(bot)
     await nothing_left(asterisk)
-    return answers
+    return told
 
 
 async def answered(call: Call) -> bool:
@@ -85,7 +94,7 @@ async def one_call(bot: Bot) -> bool:
 
 async def test_the_callers_phone_cannot_transfer_the_call(workers: FakeWorkers, tmp_path: Path) -> None:
     async with private_asterisk() as asterisk:
-        assert await answers_to_refer(asterisk, workers, tmp_path) == {DECLINED}
+        assert await answers_to_refer(asterisk, workers, tmp_path) == ({DECLINED}, {DECLINED})
         assert await asyncio.to_thread(out_of_the_blue, asterisk) >= 400
         assert await asterisk.channels() == 0
 
@@ -121,4 +130,4 @@ async def test_nor_where_the_endpoint_would_let_it(
     workers: FakeWorkers, tmp_path: Path, forgetful: Path
 ) -> None:
     async with private_asterisk(forgetful) as asterisk:
-        assert await answers_to_refer(asterisk, workers, tmp_path) == {NOT_FOUND}
+        assert await answers_to_refer(asterisk, workers, tmp_path) == ({ACCEPTED}, {NOT_FOUND})
