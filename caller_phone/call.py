@@ -129,15 +129,15 @@ class Call:
         """Take the far end off hold. CallFailed as in `hold`."""
         await self._change(Direction.BOTH)
 
-    async def transfer(self, target: str, fields: Fields = ()) -> int:
-        """Ask the far end to call the sip: URI `target` instead of us (REFER, RFC 3515); the status of its answer.
+    async def request(self, method: str, fields: Fields = (), body: bytes = b"") -> int:
+        """Send a request of another kind inside this call, such as REFER or INFO; the status of its answer.
 
-        202 says that it will. CallFailed when it does not answer, CallEnded when the call is over.
+        CallFailed when there is none, CallEnded when the call is over.
         """
         if not self.is_up:
             raise CallEnded("the call is over")
-        refer = self._dialog.request("REFER", self._agent.new_branch(), (("Refer-To", f"<{target}>"), *fields))
-        return (await self._agent.start(refer, self._next_hop()).answer()).status
+        request = self._dialog.request(method, self._agent.new_branch(), fields, body)
+        return (await self._agent.start(request, self._next_hop()).answer()).status
 
     def recording(self) -> Recording:
         """What was sent and received so far; also after the end."""

@@ -27,7 +27,7 @@ from tests.support.speech import QUESTION
 from voicebot.asterisk import AsteriskProcess
 
 ACCEPTED, NOT_FOUND, DECLINED = 202, 404, 603
-AT_ONCE = (("Refer-Sub", "false"),)
+AT_ONCE = ("Refer-Sub", "false")
 """The phone wants the outcome as the answer (RFC 4488); without it Asterisk says 202, and the outcome in a NOTIFY."""
 DIALLED = (
     *("00900123456", "+900123456", "1000", "2000", "s", "h", "external_replaces", "*8"),
@@ -70,9 +70,9 @@ async def answers_to_refer(
             channels = await asterisk.channels()
             for dialled in DIALLED:
                 for after in ("", f"?{REPLACES}"):
-                    target = f"sip:{dialled}@{HOST}:{asterisk.sip_port}{after}"
-                    for answers, fields in zip(told, ((), AT_ONCE), strict=True):
-                        answers.add(await call.transfer(target, fields))
+                    to = ("Refer-To", f"<sip:{dialled}@{HOST}:{asterisk.sip_port}{after}>")
+                    for answers, fields in zip(told, ((to,), (to, AT_ONCE)), strict=True):
+                        answers.add(await call.request("REFER", fields))
                         assert await asterisk.channels() == channels, f"{dialled}: somebody was dialled"
             assert await answered(call)
             await call.hang_up()

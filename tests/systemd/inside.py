@@ -359,6 +359,19 @@ async def not_started_in_vain(_: Machine) -> str:
     return "a wrong voicebot.yaml: failed with status 2, once"
 
 
+async def kept(_: Machine) -> str:
+    """What the units did write, with whose rights."""
+    said = await run(
+        "find /var/lib/voicebot /var/cache/voicebot -type f -printf '%u %m %h\n' | sort | uniq -c"
+    )
+    files = [line.split() for line in said.splitlines()]
+    assert {user for _, user, _, _ in files} == {"voicebot"}
+    assert not [line for line in files if int(line[2], 8) & 0o077], "others may read them"
+    folders = {folder: int(count) for count, _, _, folder in files}
+    assert folders["/var/lib/voicebot/flights"] >= 2, "a flight of each call"
+    return ", ".join(f"{folder} {count}" for folder, count in folders.items())
+
+
 async def everything_stops(machine: Machine) -> str:
     """As at a shutdown: one transaction. The call ends before what it needs."""
     await until(machine.all_ready, 60, "both are ready")
@@ -380,7 +393,7 @@ async def everything_stops(machine: Machine) -> str:
 
 STEPS = (
     installed, verified, confined, reloaded, one_of_two_stops, the_last_one_stops, renewed_one_after_another,
-    a_worker_restarts, replaced, killed, not_started_in_vain, everything_stops,
+    a_worker_restarts, replaced, killed, not_started_in_vain, everything_stops, kept,
 )  # fmt: skip
 
 

@@ -27,11 +27,13 @@ if ! [ -e "$folder/made" ]; then
     touch "$folder/made"
 fi
 nspawn=(systemd-nspawn --quiet --directory="$root")
-if [ "$(cat /proc/1/comm)" != systemd ]; then # nobody here to ask for a scope; a control group, where there is one of its own
+if [ "$(cat /proc/1/comm)" != systemd ]; then # nobody here to ask for a scope
     nspawn+=(--register=no --keep-unit)
-    if [ -d /sys/fs/cgroup/systemd ]; then
-        mkdir -p /sys/fs/cgroup/systemd/voicebot-machine
-        echo $$ > /sys/fs/cgroup/systemd/voicebot-machine/cgroup.procs
+    groups=/sys/fs/cgroup/systemd
+    if [ -d $groups ]; then # what the machine's systemd does to its own root shall not be this one's
+        mkdir -p $groups/voicebot-machine
+        echo $$ > $groups/voicebot-machine/cgroup.procs
+        trap 'echo $$ > $groups/cgroup.procs; find $groups/voicebot-machine -depth -type d -exec rmdir {} + 2> /dev/null' EXIT
     fi
 fi
 
