@@ -10,6 +10,13 @@ scripts/setup.sh dev
 cache=$(.venv/bin/python -c 'from voicebot.cache import default_cache_dir; print(default_cache_dir())')
 folder=${MACHINE:-$cache/systemd}
 root=$folder/root
+left=()
+leave_groups() {
+    for group in "${left[@]}"; do
+        echo $$ > "$group/cgroup.procs"
+        find "$group/voicebot-machine" -depth -type d -exec rmdir {} + 2> /dev/null || true
+    done
+}
 fail() { printf 'machine: %s\n' "$*" >&2; exit 2; }
 [ "$(id -u)" = 0 ] || fail "a container with systemd needs root"
 for tool in debootstrap systemd-nspawn; do
@@ -29,12 +36,15 @@ fi
 nspawn=(systemd-nspawn --quiet --directory="$root")
 if [ "$(cat /proc/1/comm)" != systemd ]; then # nobody here to ask for a scope
     nspawn+=(--register=no --keep-unit)
-    groups=/sys/fs/cgroup/systemd
-    if [ -d $groups ]; then # what the machine's systemd does to its own root shall not be this one's
-        mkdir -p $groups/voicebot-machine
-        echo $$ > $groups/voicebot-machine/cgroup.procs
-        trap 'echo $$ > $groups/cgroup.procs; find $groups/voicebot-machine -depth -type d -exec rmdir {} + 2> /dev/null' EXIT
-    fi
+    # what the machine's systemd does to its own control groups shall not be done to this one's
+    for group in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified; do
+        if [ -d $group ]; then
+            mkdir -p $group/voicebot-machine
+            echo $$ > $group/voicebot-machine/cgroup.procs
+            left+=("$group")
+        fi
+    done
+    trap 'leave_groups' EXIT
 fi
 
 # --- the checkout, set up without the network: the machine has none -------------------------------------------------
