@@ -130,12 +130,18 @@ async def well_ended(unit: str) -> None:
     assert ended == ("inactive", "success", "1", "0"), f"{unit}: {ended}"
 
 
+def block_with(words: str) -> str:
+    """The one block of commands of the page that has these words; root needs no sudo."""
+    blocks = re.findall(r"^```\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    (found,) = (block for block in blocks if words in block)
+    return str(found).replace("sudo ", "")
+
+
 # --- the steps -----------------------------------------------------------------------------------------------------
 
 
 async def installed(machine: Machine) -> str:
-    (block,) = re.findall(r"^```\n(.*?sudo cp deploy/systemd.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    lines = [line.partition("   #")[0].strip().replace("sudo ", "") for line in block.splitlines()]
+    lines = [line.partition("   #")[0].strip() for line in block_with("daemon-reload").splitlines()]
     Path("voicebot.yaml").write_text(CONFIG)
     if not Path("/var/cache/voicebot/models").exists():
         Path("/var/cache/voicebot").mkdir(exist_ok=True)
@@ -253,13 +259,13 @@ def flights() -> int:
 
 async def renewed_one_after_another(machine: Machine) -> str:
     """The lines of the page, beside a caller who asks and others who come."""
-    (block,) = re.findall(r"^```\n(.*?systemctl restart .*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    lines = block_with("systemctl restart")
     before = [await shown(unit, "MainPID") for unit in CALLS]
     heard, stop = 0, asyncio.Event()
     taken = flights()
     async with AsyncExitStack() as stack:
         call = await machine.greeted(stack)
-        renewing = asyncio.create_task(run(block.replace("sudo ", "")))
+        renewing = asyncio.create_task(run(lines))
 
         async def others() -> None:
             nonlocal heard
