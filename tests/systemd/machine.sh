@@ -73,7 +73,8 @@ done
 for unit in asterisk inside; do
     install -m 644 "tests/systemd/$unit.service" "$root/etc/systemd/system/"
 done
-rm -f "$root/srv/report"
+# units of an earlier run would be started before the new ones are installed
+rm -rf "$root/srv/report" "$root"/etc/systemd/system/{voicebot*,multi-user.target.wants/voicebot*}
 echo "$*" > "$root/srv/steps"
 mkdir -p "$root/etc/systemd/system/multi-user.target.wants"
 ln -sf ../inside.service "$root/etc/systemd/system/multi-user.target.wants/"
