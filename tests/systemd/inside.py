@@ -332,7 +332,8 @@ async def killed(machine: Machine) -> str:
 async def replaced(machine: Machine) -> str:
     """Exit code 75: the call is finished, the unit does not take the app back."""
     Path("/tmp/other.yaml").write_text(
-        CONFIG.replace("processes: 2", "processes: 1") + "web: {port: 8090}\nmedia: {port_start: 21000, port_end: 21998}\n"
+        CONFIG.replace("processes: 2", "processes: 1")
+        + "web: {port: 8090}\nmedia: {port_start: 21000, port_end: 21998}\n"
     )
     async with AsyncExitStack() as stack:
         call = await machine.greeted(stack)
