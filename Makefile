@@ -5,7 +5,7 @@ ARGS ?=
 REAL := $(wildcard tests/wire tests/models tests/asterisk tests/cluster)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo check check-style check-types check-unit check-property test test-ray test-vllm fuzz audit bench load fetch clean
+.PHONY: help run demo check check-style check-types check-unit check-property test test-ray test-vllm test-systemd fuzz audit bench load fetch clean
 
 help:
 	@echo 'make run      start everything: call sip:1000@127.0.0.1:5060 and talk (Ctrl-C stops it)'
@@ -14,6 +14,7 @@ help:
 	@echo 'make test-ray   only the tests of a Ray cluster and of what deploy/ holds'
 	@echo 'make check    lint, types, import rules and the quick tests, in under a minute'
 	@echo 'make test-vllm    the language model worker with vLLM itself, on the CPU (downloads 850 MB, keeps 3.3 GB)'
+	@echo 'make test-systemd    the units of deploy/ under systemd itself, in a container (root, Debian; downloads 450 MB)'
 	@echo 'make fuzz     look for inputs that a parser fails on; ARGS="rtp --seconds 300" for one of tests/fuzz/targets'
 	@echo 'make audit    ask for known weaknesses of the pinned packages (network)'
 	@echo 'make bench NAME=response ARGS=--quick    one of benchmarks/'
@@ -68,6 +69,9 @@ test-ray:
 	@scripts/ray.sh
 	@$(V)/voicebot fetch --for-tests
 	$(V)/pytest tests/cluster $(ARGS)
+
+test-systemd:
+	@tests/systemd/machine.sh $(ARGS)
 
 fuzz:
 	@scripts/setup.sh dev

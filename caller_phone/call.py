@@ -15,7 +15,7 @@ from caller_phone.media import Address, MediaLeg
 from caller_phone.outgoing import OutgoingStream, Said
 from caller_phone.recording import Recording
 from caller_phone.sdp import Direction, Media, describe, understand
-from caller_phone.sip_message import SIP_PORT, Request, parse_uri, q850_cause
+from caller_phone.sip_message import SIP_PORT, Fields, Request, parse_uri, q850_cause
 from caller_phone.speech_file import load
 from caller_phone.user_agent import ClientExchange, ServerExchange, UserAgent
 
@@ -134,6 +134,16 @@ class Call:
         if self._leg.stream is None:
             raise CallEnded("the call is over")
         self._leg.stream.suppresses = True
+
+    async def request(self, method: str, fields: Fields = (), body: bytes = b"") -> int:
+        """Send a request of another kind inside this call, such as REFER or INFO; the status of its answer.
+
+        CallFailed when there is none, CallEnded when the call is over.
+        """
+        if not self.is_up:
+            raise CallEnded("the call is over")
+        request = self._dialog.request(method, self._agent.new_branch(), fields, body)
+        return (await self._agent.start(request, self._next_hop()).answer()).status
 
     def recording(self) -> Recording:
         """What was sent and received so far; also after the end."""

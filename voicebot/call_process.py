@@ -18,6 +18,7 @@ from voicebot.config.weak_secrets import weak_secrets
 from voicebot.errors import ConfigError, UsageError
 from voicebot.interrupts import run_until_interrupted, run_until_told
 from voicebot.run_folder import run_folder
+from voicebot.service_manager import told_of_stopping, will_stop_within
 from voicebot.supervise import Child, Part, Say, supervised
 
 log = logging.getLogger(__name__)
@@ -57,6 +58,7 @@ def run_call_processes(config: Config, text: str, transcript: Path | None, say: 
     _need_password(config)
 
     def stopping() -> None:
+        will_stop_within(config.calls.drain_s + GOODBYE_S)
         say(
             f"Stopping. Running calls may go on for up to {config.calls.drain_s:g} s; a second signal ends them."
         )
@@ -133,4 +135,5 @@ async def _serve(config: Config, processes: int, transcript: Path | None, stop: 
         transcript=transcript,
         processes=processes,
     )
-    await run(setup, stop)
+    async with told_of_stopping(stop, config.calls.drain_s + GOODBYE_S):
+        await run(setup, stop)

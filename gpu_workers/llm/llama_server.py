@@ -11,7 +11,12 @@ import sys
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-import xllamacpp  # type: ignore[import-untyped]
+try:
+    import xllamacpp  # type: ignore[import-untyped]
+except ImportError as failure:  # its wheel holds no OpenMP library, and a small Debian has none
+    told = f"llama.cpp cannot be loaded: {failure}; on Debian or Ubuntu: apt install libgomp1"
+    print(json.dumps({"error": told}), flush=True)
+    sys.exit()
 
 from gpu_workers.settings import LlmSettings
 

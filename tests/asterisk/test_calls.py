@@ -19,8 +19,10 @@ from caller_phone.script import (
     WaitGreeting,
     run_script,
 )
+from stasis_app.settings import CallSettings
 from tests.support.bot import MEDIA, PROFILE, until
 from tests.support.every_transport import Line, over_every_transport
+from tests.support.flight_sound import interruption_ms
 from tests.support.speech import NO, QUESTION, SHORT
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
@@ -83,6 +85,7 @@ async def test_a_question_is_answered(line: Line, caplog: pytest.LogCaptureFixtu
 
 @over_every_transport
 async def test_an_interruption_stops_the_answer_and_is_answered(line: Line) -> None:
+    """P4, by the bot's own clock: how long it takes on the wire is a matter of the machine, too."""
     workers = line.workers
     workers.stt.answers = [
         "Tell me about your bikes.",
@@ -93,7 +96,8 @@ async def test_an_interruption_stops_the_answer_and_is_answered(line: Line) -> N
         "This is a long sentence about very many bikes of ours. " * 4,
         "What did you mean?",
     ]
-    async with line.bot() as bot:
+    flights = line.folder / "flights"
+    async with line.bot(calls=CallSettings(max_calls=60, drain_s=0, flight_recorder=flights)) as bot:
         async with line.call() as call:
             steps: list[Step] = [
                 WaitGreeting(),
@@ -107,8 +111,8 @@ async def test_an_interruption_stops_the_answer_and_is_answered(line: Line) -> N
         assert await bot.metric("voicebot_interruptions_total", verdict="meant") == 1
     cut = talk.turns[1]
     assert cut.answered
-    assert cut.cut_ms is not None
-    assert cut.cut_ms < 1000, "the bot talked on"
+    assert cut.cut_ms is not None, "the caller spoke over it"
+    assert interruption_ms(flights) <= 320, "the bot talked on"
     interrupted = next(spoken for spoken in said(line) if spoken["cut"])
     assert interrupted["bot"]
     remembered = workers.llm.requests[-1]["messages"][-2]

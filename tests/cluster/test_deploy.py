@@ -246,7 +246,8 @@ def test_a_unit_gives_its_calls_time_and_leaves_a_taken_app_alone() -> None:
     unit = (SYSTEMD / "voicebot@.service").read_text()
     stop = int(re.findall(r"^TimeoutStopSec=(\d+)$", unit, re.MULTILINE)[0])
     assert stop >= Config().calls.drain_s + GOODBYE_S
-    assert "RestartPreventExitStatus=75\n" in unit
+    assert "NotifyAccess=main\n" in unit, "it asks for as long as calls.drain_s is set to"
+    assert "RestartPreventExitStatus=2 75\n" in unit
     assert "KillMode=mixed\n" in unit, (
         "a supervisor passes the signal on; two of them would be a second signal"
     )

@@ -18,10 +18,13 @@ EACH_UNIT = {
     "NoNewPrivileges": "yes",
     "CapabilityBoundingSet": "",
     "ProtectSystem": "strict",
+    "ReadOnlyPaths": "/run",
     "ProtectHome": "yes",
     "PrivateTmp": "yes",
     "RestrictSUIDSGID": "yes",
     "UMask": "0077",
+    # the signal that asks for a drain is for the program, not at once for what it has started
+    "KillMode": "mixed",
 }
 MOST_EXPOSED = {"voicebot@.service": 20}
 """In tenths of systemd's own rating, 0 to 100. A worker may need a card, so it keeps devices and system calls."""
@@ -39,6 +42,14 @@ def test_a_unit_has_no_rights_it_does_not_need(unit: Path) -> None:
     # secrets come in a file of root's, never on the command line, which everybody may read
     assert keys["EnvironmentFile"] == "-/etc/voicebot/secrets"
     assert not re.search(r"password|token|api_key", keys["ExecStart"], re.IGNORECASE)
+
+
+def test_what_a_call_needs_is_stopped_after_it() -> None:
+    """systemd stops in the reverse of `After=`: at a shutdown Asterisk and the workers would go first."""
+    (calls,) = (unit for unit in UNITS if "run" in service(unit)["ExecStart"].split())
+    (after,) = re.findall(r"^After=(.*)$", calls.read_text(), re.MULTILINE)
+    workers = {unit.name for unit in UNITS if unit != calls}
+    assert set(after.split()) == {"network-online.target", "asterisk.service", *workers}
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)

@@ -101,6 +101,19 @@ async def test_keys_arrive_as_telephone_events(phones: tuple[Phone, Phone]) -> N
     assert set(figures.timestamp_steps) == {160}
 
 
+async def test_a_request_of_another_kind_is_answered_and_the_call_goes_on(
+    phones: tuple[Phone, Phone],
+) -> None:
+    async with talking(*phones) as (caller, callee):
+        assert await caller.request("REFER", (("Refer-To", "<sip:100@127.0.0.1>"),)) == 405
+        assert await callee.request("INFO", (("Content-Type", "text/plain"),), b"words") == 405
+        assert caller.is_up
+        assert callee.is_up
+        await caller.hang_up()
+        with pytest.raises(CallEnded):
+            await caller.request("INFO")
+
+
 async def test_a_call_on_hold_is_silent_until_it_goes_on(phones: tuple[Phone, Phone]) -> None:
     async with talking(*phones) as (caller, callee):
         await caller.sleep(0.1)
