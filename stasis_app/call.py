@@ -234,38 +234,42 @@ class Call:
         )
         # a phone that sends nothing while it listens is greeted all the same
         self._timers.post(talk.MediaReady(), GREET_ANYWAY_S)
-        while self._state.phase is not Phase.ENDED:
-            event = await self._next_event()
-            if isinstance(event, talk.CallerGone):
-                self._cause = event.cause
-            before = self._state.phase
-            self._state, commands = step(self._state, event)
-            if self._flight is not None:
-                self._flight.step(event, self._state, commands)
-            if before in INTERRUPTED and self._state.phase not in INTERRUPTED:
-                self._board.metrics.interruptions.labels(_verdict(commands)).inc()
-            log.debug(
-                "call %s: %s + %s -> %s",
-                self.call_id,
-                before.name,
-                type(event).__name__,
-                self._state.phase.name,
-            )
-            if any(isinstance(command, WANT_MODEL) for command in commands):
-                ahead.stop()
-            for command in commands:
-                await self._obey(command, turns, parts, judges)
-            if self._state.phase is Phase.LISTENING and before is not Phase.LISTENING:
-                ahead.read_talk()
-            elif (
-                isinstance(event, talk.SpeechStarted | talk.SpeechResumed)
-                and self._state.phase is Phase.HEARING
-            ):
-                ahead.follow_caller()
-        ahead.stop()
-        judges.stop()
-        await turns.stop_all()
-        toolbox.stop()
+        try:
+            while self._state.phase is not Phase.ENDED:
+                await self._step(await self._next_event(), turns, parts, judges, ahead)
+        finally:
+            # also when the process ends under the call: what was heard of the bot is not lost with it
+            ahead.stop()
+            judges.stop()
+            await turns.end()
+            toolbox.stop()
+
+    async def _step(
+        self, event: talk.Event, turns: Turns, parts: Parts, judges: Judges, ahead: ReadAhead
+    ) -> None:
+        if isinstance(event, talk.CallerGone):
+            self._cause = event.cause
+        before = self._state.phase
+        self._state, commands = step(self._state, event)
+        if self._flight is not None:
+            self._flight.step(event, self._state, commands)
+        if before in INTERRUPTED and self._state.phase not in INTERRUPTED:
+            self._board.metrics.interruptions.labels(_verdict(commands)).inc()
+        log.debug(
+            "call %s: %s + %s -> %s",
+            self.call_id,
+            before.name,
+            type(event).__name__,
+            self._state.phase.name,
+        )
+        if any(isinstance(command, WANT_MODEL) for command in commands):
+            ahead.stop()
+        for command in commands:
+            await self._obey(command, turns, parts, judges)
+        if self._state.phase is Phase.LISTENING and before is not Phase.LISTENING:
+            ahead.read_talk()
+        elif isinstance(event, talk.SpeechStarted | talk.SpeechResumed) and self._state.phase is Phase.HEARING:
+            ahead.follow_caller()
 
     def _parts(self, session: MediaSession, toolbox: Toolbox) -> Parts:
         board = self._board
