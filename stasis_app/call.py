@@ -268,7 +268,9 @@ class Call:
             await self._obey(command, turns, parts, judges)
         if self._state.phase is Phase.LISTENING and before is not Phase.LISTENING:
             ahead.read_talk()
-        elif isinstance(event, talk.SpeechStarted | talk.SpeechResumed) and self._state.phase is Phase.HEARING:
+        elif (
+            isinstance(event, talk.SpeechStarted | talk.SpeechResumed) and self._state.phase is Phase.HEARING
+        ):
             ahead.follow_caller()
 
     def _parts(self, session: MediaSession, toolbox: Toolbox) -> Parts:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from media_bridge.settings import TransportName
-from stasis_app.settings import CallSettings, Phrases, Profile
+from stasis_app.settings import Phrases, Profile
 from tests.support import talk as talks
 from tests.support.fake_workers import Fault
 from tests.support.talk import CALLER, PROFILE, Scene, talk
