@@ -131,7 +131,7 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
             requests,
             Hourly(),
         )
-        application = Application(setup, board, group)
+        application = Application(setup, board, link, plane, group)
         calls.append(application)
         await stack.enter_async_context(web_server(setup.web, application.readiness, metrics.registry))
         group.create_task(phrases.learn(list(setup.profiles.values())))
