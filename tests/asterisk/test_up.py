@@ -12,11 +12,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import yaml
 
 from caller_phone.phone import Phone
-from tests.support.fake_workers import FakeWorkers, fake_workers
+from caller_phone.speech_file import load
+from tests.support.fake_workers import FakeWorkers, SttRequest, fake_workers
 from tests.support.rig import free_ports, two_ports
+from voicebot.speech import speech_file
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
@@ -228,11 +231,33 @@ async def test_a_worker_elsewhere_that_is_down_is_shown_with_why(tmp_path: Path)
             await running.said("^calls is ready again")
 
 
+DEMO_WORDS = {
+    "price01": ["How much is it?"],
+    "hum01": ["Mm-hmm."],
+    "pause01": ["Put me down for", "Put me down for Thursday,", "Put me down for Thursday at eleven."],
+    "cough01": [""],
+    "pay01": ["Can I pay by card?"],
+    "repeat01": ["Say that again?"],
+}
+PARTS_S = (2.0, 3.1)  # of pause01: as much of it ends in its first pause, or in its second
+
+
+def heard_in_the_demo(request: SttRequest) -> str:
+    """The recogniser knows the clips by their samples, which G.711 does not change twice."""
+    pcm = np.frombuffer(request.pcm, "<i2").astype(int)
+    loudest = int(np.argmax(np.convolve(np.square(pcm), np.ones(400), "valid")))
+    piece = pcm[loudest : loudest + 400].astype("<i2").tobytes()
+    clip = next(name for name in DEMO_WORDS if piece in load(speech_file(name)).astype("<i2").tobytes())
+    words = DEMO_WORDS[clip]
+    return words[sum(request.seconds > end for end in PARTS_S[: len(words) - 1])]
+
+
 async def test_the_demo_shows_what_was_said_and_how_fast(tmp_path: Path) -> None:
     async with fake_workers() as fakes:
-        fakes.stt.answers = ["How much is it?", "Can I pay by card?", "Say that again?"]
+        fakes.stt.choose = heard_in_the_demo
         fakes.llm.replies = [
-            "Nineteen dollars.",
+            "It costs nineteen dollars, and the first month is free.",
+            "Thursday at eleven is fine, and I have put you down for it.",
             "Yes, every card is taken, also over the phone.",
             "Yes, it is.",
         ]
@@ -240,11 +265,21 @@ async def test_the_demo_shows_what_was_said_and_how_fast(tmp_path: Path) -> None
         async with up(tmp_path, config, ports, "demo") as running:
             code, said = await running.rest()
             assert code == 0, said
-            assert "  caller: How much is it?\n  bot:    Nineteen dollars.\n" in said
+            assert f"  caller: How much is it?\n  bot:    {fakes.llm.replies[0]}\n" in said
+            assert (
+                f"  caller: Put me down for Thursday at eleven.\n  bot:    {fakes.llm.replies[1]}\n" in said
+            )
             assert re.search(r"  caller: Can I pay by card\?\n  bot:    Yes.* -- \(interrupted\)\n", said)
             assert "  bot:    Yes, it is.\n" in said
-            for question in ("price01.wav", "pay01.wav", "repeat01.wav"):
+            for question in ("price01.wav", "pause01.wav", "pay01.wav", "repeat01.wav"):
                 assert re.search(rf"^{question} +yes +\d+ ms", said, re.MULTILINE), said
+            for turn_taken in (
+                r"pause01\.wav, with pauses of \d+ ms and \d+ ms inside: waited for, answered \d+ ms after its end",
+                r"repeat01\.wav, over the bot: it stopped after \d+ ms",
+                r"hum01\.wav, over the answer to price01\.wav: (silent for \d+ ms, then it went on|it talked on)",
+                r"cough01\.wav, over the answer to pause01\.wav: (silent for \d+ ms, then it went on|it talked on)",
+            ):
+                assert re.search(f"^{turn_taken}$", said, re.MULTILINE), said
             assert re.search(r"^How much is it\?( +\d+){6}$", said, re.MULTILINE), said
             assert said.endswith("Every question was answered.")
             await until(lambda: not running.pids())
