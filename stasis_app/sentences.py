@@ -18,7 +18,14 @@ import unicodedata
 from typing import Final
 
 from stasis_app import sentence_words as words
-from stasis_app.full_stops import CLOSERS, FINALS, WIDE_FINALS, full_stop_ends, sounds_ended
+from stasis_app.full_stops import (
+    CLOSERS,
+    FINALS,
+    QUOTES_AND_BRACKETS,
+    WIDE_FINALS,
+    full_stop_ends,
+    sounds_ended,
+)
 from stasis_app.speakable import spoken_characters
 from stasis_app.speakable_locale import stops
 from stasis_app.wide_letters import is_wide, weight
@@ -26,7 +33,7 @@ from stasis_app.wide_letters import is_wide, weight
 _WIDE_CLAUSES: Final = "，、；：،"
 _CLAUSES: Final = ",;:—–"
 _OPENER: Final = re.compile(r"(\w[\w’' ]*),\s?\S*$")
-_LIST_MARK: Final = re.compile(r"[\s*_#>|+-]*(?:(\d{1,2})[.)]|[a-z]\))?[\s*_`~|+-]*$")
+_LIST_MARK: Final = re.compile(r"[\s*_#>|+•‣⁃◦-]*(?:(\d{1,2})(?:\.\)|[.)])|[a-z]\))?[\s*_`~|+-]*$")
 
 _MIN_WORDS: Final = 3
 
@@ -172,6 +179,9 @@ class SentenceChunker:
         if self._is_list_mark(end):
             return False
         before = self._open[:end].rstrip(CLOSERS)
+        quoted = not set(QUOTES_AND_BRACKETS).isdisjoint(self._open[len(before) : end])
+        if quoted and after[:1].islower():
+            return False  # the sentence around it goes on: "We are closed." she said.
         return full_stop_ends(before, after, word_is_whole=word_is_whole, stops=self._stops)
 
     def _is_list_mark(self, end: int) -> bool:
@@ -181,7 +191,7 @@ class SentenceChunker:
         if found:
             self._list_number = int(found[1] or self._list_number)
             return True
-        inline = re.search(r"(?:^|\s)(\d{1,2})[.)]$", line)
+        inline = re.search(r"(?:^|\s)(\d{1,2})(?:\.\)|[.)])$", line)
         if not inline:
             return False
         before = line[: inline.start()].rstrip()
