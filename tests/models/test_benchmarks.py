@@ -1,4 +1,4 @@
-"""Benchmarks that need real models, with the smallest arguments: they run, and find what they look for. No times."""
+"""benchmarks.turns and what makes and replays its corpora, on a corpus of three clips with the real models. No times."""
 
 from pathlib import Path
 from typing import Final
@@ -42,24 +42,3 @@ async def test_a_corpus_is_spoken_replayed_and_played_as_calls(
     assert "open" in heard
     stopped, *_ = ran.row("interrupt03")
     assert stopped == "yes"
-
-
-@pytest.mark.timeout(200)
-async def test_the_recogniser_beside_its_peer(tmp_path: Path) -> None:
-    corpus = tmp_path / "corpus"
-    corpus.mkdir()
-    speech = Path(__file__).parents[1] / "data" / "speech"
-    (corpus / "price01.wav").symlink_to(speech / "price01.wav")
-    (corpus / "transcripts.tsv").write_text("file\ttext\nprice01.wav\tHow much does the monthly plan cost?\n")
-    ran = await run_benchmark(
-        "stt", "--quick", "--corpus", corpus, "--seconds", 4, "--model", "whisper-tiny.en"
-    )
-    assert ran.result["wer"] == "0.0"
-    assert float(ran.result["rate_4"]) > 0
-
-
-@pytest.mark.timeout(200)
-async def test_the_language_model_behind_our_api_and_alone() -> None:
-    ran = await run_benchmark("llm_front", "--rounds", 1)
-    assert float(ran.result["ratio"]) > 0
-    assert "left_prompt_ours_s" in ran.result
