@@ -1,4 +1,4 @@
-"""benchmarks.turns and what makes and replays its corpora, on a corpus of three clips with the real models. No times."""
+"""benchmarks.turns and what makes and replays its corpora, on three clips and with the real models. No times."""
 
 from pathlib import Path
 from typing import Final
