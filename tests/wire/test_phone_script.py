@@ -127,11 +127,12 @@ async def test_a_sound_over_the_bot_is_no_turn_of_the_caller(question: Path) -> 
         asked = await heard(call, call.answered_s)
         begun = await call.say(tone(0.9).tobytes())
         await heard(call, begun.first_voiced_s)
+        await call.sleep(0.6)
         gone_on = await call.say(tone(0.6).tobytes())
         await call.wait_for_end(5)
         return [asked, begun, gone_on]
 
-    steps: list[Step] = [Say(question), Murmur(question, after_s=0.3), WaitAnswer(quiet_ms=QUIET_MS)]
+    steps: list[Step] = [Say(question), Murmur(question, after_s=0.3), WaitAnswer(quiet_ms=1000)]
     result, (_, begun, gone_on) = await talk(bot, steps)
     (turn,), (murmur,) = result.turns, result.murmurs
     assert turn.answered
