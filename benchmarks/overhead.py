@@ -179,9 +179,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--turns", type=int, default=12, help="questions in each of the two calls")
-    parser.add_argument("--quick", action="store_true", help="four questions; the result is not kept")
+    parser.add_argument("--quick", action="store_true", help="four questions at most; the result is not kept")
     chosen = parser.parse_args()
-    turns = 4 if chosen.quick else chosen.turns
+    turns = min(4, chosen.turns) if chosen.quick else chosen.turns
 
     async def run(hurry: asyncio.Event) -> int:
         shipped = await measure("as shipped", EndpointSettings().pause_ms, turns, hurry)

@@ -1,6 +1,7 @@
 """When the bot takes a caller's turn for finished, and what stops it while it speaks.
 
-    python -m benchmarks.turns --corpus DIR [--kinds finished,dictation] [--match NAME] [--beside N] [-c voicebot.yaml]
+    python -m benchmarks.turns --corpus DIR [--kinds finished,dictation] [--match NAME] [--beside N]
+                               [--no-peers] [-c voicebot.yaml]
 
 Plays every clip of the corpus (benchmarks/turns.md says what one is) as G.711 over real RTP into the media path and the
 conversation of a call, with the recogniser and the settings as shipped, and workers for the answer that take no time.
@@ -102,8 +103,9 @@ async def measure(
                 asked += await play_all(line, over, 2 * chosen.beside, settings, _say)
                 closed = [clip for clip in clips if clip.answer not in ("open", "none", "")]
                 unasked = await play_all(line, turn_jobs(closed, asked=False), chosen.beside, settings, _say)
-            peer = await turns_pipecat.decide([one.job.clip for one in asked], words_ms, _say)
-        by_peer = {} if peer is None else await peer_words(stt, [one.job.clip for one in asked], peer)
+            played = [one.job.clip for one in asked]
+            peer = None if chosen.no_peers else await turns_pipecat.decide(played, words_ms, _say)
+        by_peer = {} if peer is None else await peer_words(stt, played, peer)
         return Measured(asked, unasked, await fixed_words(stt, asked), peer, by_peer)
 
 
@@ -268,6 +270,7 @@ def main() -> int:
     parser.add_argument(
         "--beside", type=int, default=2, help="calls at a time (with 1, none waits for another's words)"
     )
+    parser.add_argument("--no-peers", action="store_true", help="pipecat-ai is not measured; nothing is kept")
     parser.add_argument("-c", "--config", type=Path, help="voicebot.yaml (its defaults if not given)")
     parser.add_argument(
         "--no-keep", action="store_true", help="print only; benchmarks/results/turns.md stays"
@@ -280,7 +283,7 @@ def main() -> int:
     except CorpusError as error:
         print(error, file=sys.stderr)
         return 2
-    keep = not (chosen.no_keep or chosen.match or chosen.kinds != KINDS)
+    keep = not (chosen.no_keep or chosen.no_peers or chosen.match or chosen.kinds != KINDS)
 
     async def run(hurry: asyncio.Event) -> int:
         report(config, await measure(config, text, clips, chosen, hurry), keep=keep)

@@ -5,29 +5,23 @@ packets and the bot's: media path, voice detector, conversation, turns and recog
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final
 
-import numpy as np
-
+from benchmarks.turns_stand_ins import BOT_RATE, Ari, InstantLlm, InstantTts, Link, TappedPlane
 from caller_phone.g711 import Samples
 from caller_phone.media import MediaEngine, MediaLeg
 from caller_phone.outgoing import Said
 from caller_phone.recording import Recording
-from caller_phone.sdp import Codec, Media
 from caller_phone.talkspurt import voiced_bounds
-from gpu_workers.client import LlmClient, SttClient, TtsClient
+from gpu_workers.client import SttClient
 from media_bridge.plane import MediaPlane
-from media_bridge.session import MediaSession, Tap
-from media_bridge.settings import MediaOverride
-from media_bridge.transport import Offer, Peer, RtpAddress
+from media_bridge.session import Tap
 from media_bridge.turn_end_waits import EndWaits
 from stasis_app.ari.events import Channel, StasisEnd, StasisStart
 from stasis_app.ari.hub import AriCounts, EventHub
-from stasis_app.ari.link import AriLink
 from stasis_app.ari.names import LegNames
 from stasis_app.call import Call
 from stasis_app.flight_recorder import FlightRecorder
@@ -41,11 +35,6 @@ from stasis_app.transcript import Transcript
 from stasis_app.turn import Turn
 
 HOST: Final = "127.0.0.1"
-BOT_RATE: Final = 8000
-_ANSWER: Final = "All right."
-_ANSWER_MS: Final = 200
-_CHUNK: Final = 1600
-_TONE_HZ: Final = 440.0
 _LOOK_S: Final = 0.02
 _LEAST_S: Final = 0.5  # the other rules decide too
 _TAIL_S: Final = 0.45  # a recording goes on for about half a second after its speech
@@ -73,98 +62,6 @@ class Played:
     def ms(self, at_s: float) -> float:
         """An instant counted from the clip's first sample."""
         return (at_s - self.clip_at_s) * 1000
-
-
-class _Ari:
-    """Asterisk's side of a call's REST calls; the other end of the sound is the phone."""
-
-    def __init__(self, hub: Callable[[], EventHub], phone: MediaLeg, engine: MediaEngine) -> None:
-        self._hub, self._phone, self._engine = hub, phone, engine
-
-    async def external_media(self, channel_id: str, offer: Offer) -> Peer:
-        loop = asyncio.get_running_loop()
-        loop.call_soon(lambda: self._hub().dispatch(StasisStart(Channel(channel_id))))
-        self._phone.talk_to(Media(offer.host, offer.port, (Codec.PCMU,), events=None))
-        loop.call_later(0.005, self._engine.start, self._phone)
-        return RtpAddress(*self._phone.address)
-
-    def __getattr__(self, _: str) -> Callable[..., Any]:
-        async def granted(*_args: object, **_named: object) -> None:
-            pass
-
-        return granted
-
-
-@dataclass(frozen=True, slots=True)
-class _Link:
-    ari: _Ari
-    hub: EventHub
-
-    @asynccontextmanager
-    async def building(self, channel_id: str, call_id: str) -> AsyncIterator[None]:
-        """Nobody waits for a leg here."""
-        yield
-
-
-class _TappedPlane:
-    """The real plane, with somebody listening to the very frames that the call hears."""
-
-    def __init__(self, plane: MediaPlane, tap: Tap) -> None:
-        self._plane, self._tap = plane, tap
-
-    @asynccontextmanager
-    async def open(
-        self,
-        call_id: str,
-        on_event: Callable[..., None],
-        _: Tap | None = None,
-        override: MediaOverride | None = None,
-    ) -> AsyncIterator[MediaSession]:
-        async with self._plane.open(call_id, on_event, self._tap, override=override) as session:
-            yield session
-
-
-class _InstantLlm:
-    @asynccontextmanager
-    async def stream(self, *_: object, **__: object) -> AsyncIterator[AsyncIterator[str]]:
-        yield _once(_ANSWER)
-
-    async def read_ahead(self, *_: object, **__: object) -> None:
-        pass
-
-
-class _InstantTts:
-    """Every sentence is a tone; the greeting as long as it has to be."""
-
-    def __init__(self, greeting: str, greeting_ms: int) -> None:
-        self._greeting, self._greeting_ms = greeting, greeting_ms
-
-    @asynccontextmanager
-    async def speak(self, text: str, **_: object) -> AsyncIterator["_Tone"]:
-        yield _Tone(self._greeting_ms if text == self._greeting else _ANSWER_MS)
-
-
-class _Tone:
-    rate = BOT_RATE
-
-    def __init__(self, ms: int) -> None:
-        self._left = bot_sound(ms).tobytes()
-
-    def __aiter__(self) -> "_Tone":
-        return self
-
-    async def __anext__(self) -> bytes:
-        if not self._left:
-            raise StopAsyncIteration
-        chunk, self._left = self._left[:_CHUNK], self._left[_CHUNK:]
-        return chunk
-
-
-def bot_sound(ms: int) -> Samples:
-    """What the bot "says" in so many ms."""
-    at = np.arange(BOT_RATE * ms // 1000) / BOT_RATE
-    tone: Samples = np.rint(6000 * np.sin(2 * np.pi * _TONE_HZ * at)).astype(np.int16)
-    return tone
 
 
 class _Notes(Transcript):
@@ -215,14 +112,14 @@ class Line:
             hub = EventHub(LegNames("bench"), lambda _: None, lambda: None, AriCounts())
             start = StasisStart(caller)
             hub.dispatch(start)
-            link = _Link(_Ari(lambda: hub, phone, self.engine), hub)
-            tts = cast(TtsClient, _InstantTts(greeting, greeting_ms))
+            ari = Ari(hub, phone, self.engine)
+            tts = InstantTts(greeting, greeting_ms)
             profile = Profile(prompt="-", greeting=greeting, language="en", phrases=Phrases(filler=""))
             board = Switchboard(
-                cast(AriLink, link),
-                cast(MediaPlane, _TappedPlane(self.plane, tap)),
+                Link(ari, ari, hub),
+                TappedPlane(self.plane, tap),
                 self.stt,
-                cast(LlmClient, _InstantLlm()),
+                InstantLlm(),
                 tts,
                 PhraseBook(tts, _NOWHERE, "bench", lambda _: BOT_RATE),
                 Metrics(),
@@ -267,7 +164,3 @@ async def _stay(notes: _Notes, spoken_s: float, stay_ms: int, *, until_answered:
         if loop.time() > spoken_s + _LEAST_S and (answered if until_answered else notes.greeting_over):
             return
         await asyncio.sleep(_LOOK_S)
-
-
-async def _once(text: str) -> AsyncIterator[str]:
-    yield text

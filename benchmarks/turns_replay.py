@@ -42,7 +42,7 @@ LINE_MS: Final = 30
 """What packets, the jitter buffer and the tick add to a decision on the wire."""
 RATIOS_DB: Final = (20.0, 10.0)
 _SILENCE_MS: Final = 3600
-_LASTS_MS: Final = 1500  # stasis_app.call: speech over the bot that goes on is read while it does
+_LASTS_MS: Final = 1500  # stasis_app.effects: speech over the bot that goes on is read while it does
 _BOT_DBFS: Final = -17.0
 _RATE: Final = 8000
 _SLOW_MS: Final = 550

@@ -64,6 +64,32 @@ def cut_ms(bot: Sequence[Talkspurt], interruption_s: float, quiet_ms: float = JO
     return 1000 * (last_s - interruption_s)
 
 
+def pause_ms(
+    bot: Sequence[Talkspurt], first_s: float, last_s: float, until_s: float, join_ms: float = JOIN_MS
+) -> float | None:
+    """How long a bot that is coughed at fell silent before it went on; 0 when it talked on.
+
+    `first_s` and `last_s` bound the caller's sound, `until_s` is when they speak next. None when nothing more was heard
+    of the bot: it stopped, or it had just come to its end.
+    """
+    heard = [spurt for spurt in bot if spurt.start_s < until_s]
+    if not any(spurt.end_s > last_s + join_ms / 1000 for spurt in heard):
+        return None
+    noticed_s = last_s + join_ms / 1000
+    gaps = [
+        1000 * (after.start_s - before.end_s)
+        for before, after in pairwise(heard)
+        if first_s <= before.end_s <= noticed_s
+    ]
+    return max(gaps, default=0.0)
+
+
+def inner_pauses_ms(caller: Sequence[Talkspurt], first_s: float, last_s: float) -> tuple[float, ...]:
+    """The pauses between the first and the last sound of what the caller said, in order."""
+    said = [spurt for spurt in caller if first_s <= spurt.end_s and spurt.start_s <= last_s]
+    return tuple(1000 * (after.start_s - before.end_s) for before, after in pairwise(said))
+
+
 def answer_duration_ms(bot: Sequence[Talkspurt], last_voiced_s: float, until_s: float) -> float | None:
     """First to last audible sample of what the bot began to say after `last_voiced_s` and before `until_s`."""
     answer = [spurt for spurt in bot if last_voiced_s <= spurt.start_s < until_s]

@@ -15,10 +15,13 @@ from caller_phone.ruler import (
     answer_duration_ms,
     cut_ms,
     early_ms,
+    inner_pauses_ms,
     packet_figures,
+    pause_ms,
     response_ms,
     talkspurts,
 )
+from caller_phone.talkspurt import Talkspurt
 
 # Longer than any pause between two sentences of one answer.
 QUIET_MS = 1200.0
@@ -56,6 +59,15 @@ class Interrupt:
 
 
 @dataclass(frozen=True, slots=True)
+class Murmur:
+    """The same with a sound that wants nothing, such as a cough: the answer is to go on."""
+
+    wav: str | Path
+    after_s: float
+    timeout_s: float = 15.0
+
+
+@dataclass(frozen=True, slots=True)
 class Press:
     digits: str
 
@@ -70,7 +82,7 @@ class HangUp:
     pass
 
 
-Step = WaitGreeting | Say | WaitAnswer | Interrupt | Press | Pause | HangUp
+Step = WaitGreeting | Say | WaitAnswer | Interrupt | Murmur | Press | Pause | HangUp
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +91,7 @@ class Turn:
 
     `cut_ms` is None unless this turn was an interruption; `response_ms` is None when no answer began after the
     caller's last voiced sample, `early_ms` is set when one began before it. A bot that talked through an interruption
-    did not answer it, whatever its next sentence was.
+    did not answer it, whatever its next sentence was. `pauses_ms` are those inside what was said.
     """
 
     said: str
@@ -90,6 +102,16 @@ class Turn:
     answer_duration_ms: float | None
     cut_ms: float | None
     early_ms: float | None
+    pauses_ms: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Murmured:
+    """A sound over the answer to `over`. `pause_ms`: how long the bot fell silent for it; None: it did not go on."""
+
+    said: str
+    over: str
+    pause_ms: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +120,7 @@ class TalkResult:
     otherwise the far end hung up first, or a greeting or talk never came to an end (`stopped_at` says where)."""
 
     turns: tuple[Turn, ...]
+    murmurs: tuple[Murmured, ...]
     greeting_ms: float | None
     finished: bool
     stopped_at: str | None
@@ -114,6 +137,15 @@ class _Spoken:
     interruption: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Over:
+    """A murmur over the answer to what was said last, which was number `turn`."""
+
+    name: str
+    said: Said
+    turn: int
+
+
 async def run_script(call: Call, steps: Sequence[Step]) -> TalkResult:
     """Do the steps in order. An answer that never comes is a result (`answered` is false), not an error."""
     talk = _Talk(call)
@@ -124,13 +156,14 @@ async def run_script(call: Call, steps: Sequence[Step]) -> TalkResult:
         except (CallEnded, TimeoutError) as reason:
             stopped_at = f"step {number} ({type(step).__name__}): {reason}"
             break
-    return _result(call, talk.spoken, stopped_at)
+    return _result(call, talk.spoken, talk.murmured, stopped_at)
 
 
 class _Talk:
     def __init__(self, call: Call) -> None:
         self._call = call
         self.spoken: list[_Spoken] = []
+        self.murmured: list[_Over] = []
 
     async def do(self, step: Step) -> None:
         call = self._call
@@ -143,9 +176,12 @@ class _Talk:
             case WaitAnswer():
                 await self._wait_answer(step)
             case Interrupt():
-                began_s = await self._wait_for_answer(step.timeout_s)
-                await call.sleep(max(0.0, began_s + step.after_s - time.monotonic()))
+                await self._wait_into_answer(step)
                 await self._say(step.wav, interruption=True)
+            case Murmur():
+                await self._wait_into_answer(step)
+                said = await call.say(step.wav)
+                self.murmured.append(_Over(Path(step.wav).name, said, len(self.spoken) - 1))
             case Press():
                 await call.press(step.digits)
             case Pause():
@@ -156,6 +192,10 @@ class _Talk:
     async def _say(self, wav: str | Path, *, interruption: bool) -> None:
         said = await self._call.say(wav)
         self.spoken.append(_Spoken(Path(wav).name, said, interruption))
+
+    async def _wait_into_answer(self, step: Interrupt | Murmur) -> None:
+        began_s = await self._wait_for_answer(step.timeout_s)
+        await self._call.sleep(max(0.0, began_s + step.after_s - time.monotonic()))
 
     async def _wait_answer(self, step: WaitAnswer) -> None:
         try:
@@ -174,9 +214,11 @@ class _Talk:
         )
 
 
-def _result(call: Call, spoken: Sequence[_Spoken], stopped_at: str | None) -> TalkResult:
+def _result(
+    call: Call, spoken: Sequence[_Spoken], murmured: Sequence[_Over], stopped_at: str | None
+) -> TalkResult:
     recording = call.recording()
-    bot = talkspurts(recording.bot())
+    bot, caller = talkspurts(recording.bot()), talkspurts(recording.caller())
     greeting_s = (
         bot[0].start_s if bot and not (spoken and bot[0].start_s > spoken[0].said.first_voiced_s) else None
     )
@@ -200,10 +242,12 @@ def _result(call: Call, spoken: Sequence[_Spoken], stopped_at: str | None) -> Ta
                 answer_duration_ms=answer_duration_ms(own, last_s, until_s),
                 cut_ms=cut,
                 early_ms=early,
+                pauses_ms=inner_pauses_ms(caller, first_s, last_s),
             )
         )
     return TalkResult(
         turns=tuple(turns),
+        murmurs=tuple(_murmured(one, spoken, bot) for one in murmured),
         greeting_ms=None if greeting_s is None else 1000 * (greeting_s - call.answered_s),
         finished=stopped_at is None,
         stopped_at=stopped_at,
@@ -212,3 +256,9 @@ def _result(call: Call, spoken: Sequence[_Spoken], stopped_at: str | None) -> Ta
         skipped_ticks=call.skipped_ticks,
         recording=recording,
     )
+
+
+def _murmured(one: _Over, spoken: Sequence[_Spoken], bot: Sequence[Talkspurt]) -> Murmured:
+    until_s = spoken[one.turn + 1].said.first_voiced_s if one.turn + 1 < len(spoken) else float("inf")
+    pause = pause_ms(bot, one.said.first_voiced_s, one.said.last_voiced_s, until_s)
+    return Murmured(one.name, spoken[one.turn].name if one.turn >= 0 else "the call", pause)

@@ -120,9 +120,7 @@ def _trailing(said: str, spoken: str, _: Expected | None) -> Ending | None:
     if words.YES_NO.match(spoken):
         return Ending.PAUSING if words.BARE_YES_NO.match(spoken) else Ending.FINISHED
     if words.SHORT_CLAUSE.match(spoken) and not words.IS_TO_COME.match(spoken):
-        return (
-            Ending.FINISHED if spoken.split()[0] in {"yes", "yeah", "yep", "no", "nope"} else Ending.NEUTRAL
-        )
+        return Ending.FINISHED if spoken.split()[0] in words.SAYS_YES_OR_NO else Ending.NEUTRAL
     last = spoken.rsplit(maxsplit=1)[-1]
     if (
         last in words.JOINING | words.DETERMINERS

@@ -13,6 +13,7 @@ from typing import Final
 from media_bridge import turn_end_dictation as dictation
 from media_bridge.turn_end_expected import Expected
 from media_bridge.turn_end_waits import Ending
+from media_bridge.yes_and_no import YES_AND_NO, one_of
 
 
 @dataclass(frozen=True)
@@ -77,13 +78,12 @@ LOCAL_WORDS: Final = {
             r"\b(?:ähm?|öhm?|h+m+|also|sagen wir|moment|mal sehen|wie sagt man|und dann|warten sie)$"
         ),
         agreeing=re.compile(
-            r"^(?:(?:äh|ähm|also|na) )*(?:ja|jawohl|jo|nein|nee|ne|doch|genau|gerne?|klar|natürlich|sicher|stimmt"
-            r"|richtig"
-            r"|okay|ok|gut|in ordnung|auf jeden fall|auf keinen fall|vielleicht|passt|einverstanden)"
+            rf"^(?:(?:äh|ähm|also|na) )*(?:{one_of(YES_AND_NO['de'].answers)}|doch|genau|stimmt|richtig"
+            r"|gut|in ordnung|auf jeden fall|auf keinen fall|vielleicht|passt|einverstanden)"
             r"(?: (?:ja|nein|bitte|danke|gerne?|genau|schön|gut|klar|das stimmt|das ist (?:richtig|gut|alles)|stimmt"
             r"|richtig|vielen dank))*$"
         ),
-        bare=_set("ja nein nee ne doch okay ok gut jo"),
+        bare=YES_AND_NO["de"].bare | _set("doch gut"),
         asking=_set(
             "wer was wann wo warum wieso weshalb wie welche welcher welches welchen wem wen woher wohin wieviel"
             " kann können"
@@ -130,13 +130,12 @@ LOCAL_WORDS: Final = {
             r"\b(?:euh|heu|h+m+|ben|bah|voyons|attendez|comment dire|et puis|alors)$"
         ),
         agreeing=re.compile(
-            r"^(?:(?:euh|ben|bah|ah) )*(?:oui|ouais|non|si|d'accord|bien sûr|exactement|tout à fait|absolument"
-            r"|volontiers"
-            r"|certainement|okay|ok|parfait|ça va|ça marche|peut être|pas du tout|c'est (?:ça|bon|exact|correct))"
+            rf"^(?:(?:euh|ben|bah|ah) )*(?:{one_of(YES_AND_NO['fr'].answers)}|si|d'accord|bien sûr"
+            r"|exactement|tout à fait|parfait|ça va|ça marche|peut être|pas du tout|c'est (?:ça|bon|exact|correct))"
             r"(?: (?:oui|non|merci|s'il vous plaît|bien sûr|d'accord|c'est (?:ça|bon|tout|exact|correct)|tout à fait"
             r"|beaucoup|madame|monsieur))*$"
         ),
-        bare=_set("oui ouais non si okay ok d'accord"),
+        bare=YES_AND_NO["fr"].bare | _set("si d'accord"),
         asking=_set(
             "qui que quoi quand où pourquoi comment combien quel quelle quels quelles est peut pouvez pourriez"
             " pourrais avez"
@@ -174,13 +173,13 @@ LOCAL_WORDS: Final = {
             r"\b(?:eh+|em+|este|h+m+|pues|a ver|o sea|digamos|espere|un momento|y luego|bueno)$"
         ),
         agreeing=re.compile(
-            r"^(?:(?:eh|pues|ah|bueno) )*(?:sí|si|no|claro|vale|exacto|exactamente|correcto|por supuesto|desde"
-            r" luego|de acuerdo"
-            r"|okay|ok|perfecto|está bien|así es|eso es|tal vez|quizás|para nada)"
+            rf"^(?:(?:eh|pues|ah|bueno) )*(?:{one_of(YES_AND_NO['es'].answers)}|exacto|exactamente|correcto"
+            r"|por supuesto|desde luego|de acuerdo"
+            r"|perfecto|está bien|así es|eso es|tal vez|quizás|para nada)"
             r"(?: (?:sí|si|no|gracias|por favor|claro|señor|señora|está bien|eso es(?: todo)?|así es|correcto"
             r"|muchas gracias))*$"
         ),
-        bare=_set("sí si no vale okay ok claro bueno"),
+        bare=YES_AND_NO["es"].bare | _set("bueno"),
         asking=_set(
             "qué quién quiénes cuándo dónde cómo cuánto cuánta cuántos cuántas cuál cuáles puede puedo podría"
             " podrían tienen"

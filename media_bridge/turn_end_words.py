@@ -7,6 +7,11 @@ unless it says otherwise.
 import re
 from typing import Final
 
+from media_bridge.yes_and_no import YES_AND_NO, one_of
+
+_KNOWN: Final = YES_AND_NO["en"]
+SAYS_YES_OR_NO: Final = _KNOWN.yes | _KNOWN.no
+
 FILLER: Final = re.compile(
     r"\b(?:u+m+|u+h+|eh+|e+r+m*|h+m+|ah+m+|(?<!do )you know|(?<!what )i mean|let me (?:see|think|check|look"
     r"|find)|let's see"
@@ -180,15 +185,15 @@ QUESTION: Final = re.compile(
 )
 QUESTION_LATER: Final = re.compile(rf"[,.;] (?:and |so |but )?{QUESTION_START}(?: [\w'-]+){{2,}}[.?!]*$")
 YES_NO: Final = re.compile(
-    r"^(?:(?:oh|um|uh|well|ah) )*(?:yes|yeah|yep|yup|ya|no|nope|nah|sure|okay|ok|right|correct|exactly"
-    r"|absolutely|definitely|of course|certainly|not really"
+    rf"^(?:(?:oh|um|uh|well|ah) )*(?:{one_of(_KNOWN.answers)}|ya|right|correct|exactly"
+    r"|of course|not really"
     r"|maybe|probably|i think so|i guess so|i don't think so|mm hmm|mhm|uh huh|fine|perfect|great"
     r"|alright|all right|sounds good|go ahead|neither|both)"
     r"(?: (?:yes|yeah|no|please|thanks|thank you|sir|ma'am|sure|it is|it isn't|i am|i do|i don't|i did"
     r"|that's (?:right|correct|fine|it|all)|that is (?:right|correct|fine|it|all)|of course|correct"
     r"|right|not|problem|very much|so much|really))*$"
 )
-BARE_YES_NO: Final = re.compile(r"^(?:yes|yeah|yep|yup|no|nope|nah|sure|okay|ok|right|well)$")
+BARE_YES_NO: Final = re.compile(rf"^(?:{one_of(_KNOWN.bare)}|right|well)$")
 CLOSING: Final = re.compile(
     r"\b(?:please|thanks|thank you(?: (?:very|so) much)?|goodbye|good bye|bye|bye bye|hello"
     r"|that's (?:all|it|everything|right|fine|correct)"

@@ -12,9 +12,11 @@ import aiohttp
 
 from gpu_workers.client import Health, any_health
 from gpu_workers.settings import WorkersSettings
+from media_bridge.plane import MediaPlane
 from media_bridge.settings import MediaSettings
 from stasis_app.admission import WORKERS, Admission, Resource, share
 from stasis_app.ari.events import StasisStart
+from stasis_app.ari.link import AriLink
 from stasis_app.ari.stream import Connected, Down, LinkState
 from stasis_app.call import Call
 from stasis_app.record import CallRecord
@@ -51,9 +53,14 @@ class Setup:
 class Application:
     """Admission, calls, readiness and drain."""
 
-    def __init__(self, setup: Setup, board: Switchboard, group: asyncio.TaskGroup) -> None:
+    def __init__(
+        self, setup: Setup, board: Switchboard, link: AriLink, plane: MediaPlane, group: asyncio.TaskGroup
+    ) -> None:
+        """`link` and `plane` are those of the switchboard."""
         self._setup = setup
         self._board = board
+        self._link = link
+        self._plane = plane
         self._group = group
         self._calls: dict[
             str, Call
@@ -93,7 +100,7 @@ class Application:
 
     @property
     def _overloaded(self) -> bool:
-        return not self._board.plane.has_room(len(self._calls))
+        return not self._plane.has_room(len(self._calls))
 
     def _refuse(self, channel_id: str, reason: str) -> None:
         log.info("a call is handed back to the dialplan: %s", reason)
@@ -102,7 +109,7 @@ class Application:
     def _no_place(self, call_id: str, profile: Profile) -> str | None:
         """Reserve all that the call needs; the word for VOICEBOT_REASON when there is no room."""
         limits = self._limits()
-        ports = self._board.plane.usable_ports(profile.media)
+        ports = self._plane.usable_ports(profile.media)
         needs: set[Resource] = {"calls", *WORKERS}
         if ports is not None:
             needs.add("port")
@@ -150,7 +157,7 @@ class Application:
 
     def readiness(self) -> Readiness:
         """What /ready says: each part and why it is not ready."""
-        parts = {"asterisk": "" if self._board.link.connected else "no connection to ARI"}
+        parts = {"asterisk": "" if self._link.connected else "no connection to ARI"}
         for name in ("stt", "llm", "tts"):
             health = self._workers.get(name)
             parts[name] = "" if health and health.ready else (health.detail if health else "not asked yet")
@@ -182,7 +189,7 @@ class Application:
 
     async def watch_lag(self) -> None:
         """Keep the longest lateness of the loop over the last 5 s, and the load of media, as metrics (fault A17)."""
-        metrics, plane = self._board.metrics, self._board.plane
+        metrics, plane = self._board.metrics, self._plane
         lags = [0.0] * _LAG_WINDOW
         while True:
             due = time.monotonic() + _LAG_EVERY_S

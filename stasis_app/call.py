@@ -23,42 +23,33 @@ from stasis_app.ari.events import (
     StasisStart,
 )
 from stasis_app.ari.hub import Subscription
-from stasis_app.conversation import SOUNDING, Phase, Saying, State, step
+from stasis_app.conversation import SOUNDING, Phase, State, step
+from stasis_app.effects import Effects
 from stasis_app.expecting import expecting
 from stasis_app.flight_recorder import Flight
 from stasis_app.hearing import Hearing
 from stasis_app.history import History
-from stasis_app.judging import Judges
 from stasis_app.keys import Keys
 from stasis_app.legs import external_leg
 from stasis_app.media_news import complaint, news
 from stasis_app.onward import put_through, toolbox_of
 from stasis_app.passages import Passages, is_of_speech, over_passage
-from stasis_app.read_ahead import ReadAhead, Reading
 from stasis_app.record import Sound
 from stasis_app.settings import Profile
+from stasis_app.silence import Silence
 from stasis_app.switchboard import Switchboard
 from stasis_app.timers import Timers
 from stasis_app.tools.settings import HANG_UP
 from stasis_app.tools.toolbox import Toolbox
 from stasis_app.turn import Parts
-from stasis_app.turns import Turns
 
 log = logging.getLogger(__name__)
 
-INTERRUPTION_LASTS_S = 1.5
-"""Speech over the bot that goes on for this long after it was noticed is read while it does, and again and again
-until it has words; shorter speech is read when it pauses."""
-
 INTERRUPTED = {Phase.CHECKING, Phase.JUDGING, Phase.JUDGING_LATE, Phase.TALKING_ON}
-
-WANT_MODEL = (talk.Prepare, talk.Release, talk.Judge, talk.JudgeOngoing)
-"""Commands that need the recogniser or the language model now."""
 
 GREET_ANYWAY_S = 0.25
 """The greeting begins with the caller's first packet, when the phone's audio is open, or this long after the leg."""
 
-CLOSING_LIMIT_S = 12.0
 ASTERISK_DOWN_S = 0.5
 """No event socket can be opened and no sound came for this long: Asterisk has ended, and the call with it."""
 
@@ -85,7 +76,7 @@ class Call:
         self._keys = Keys(
             self.post, profile.digits_pause_s, self._wanted_digits, self._passage_left_s, board.metrics
         )
-        self._held = False
+        self._silence = Silence(self._timers, profile.no_input_s, self._no_input)
         self._cause = "normal"
         self._why_gone = "caller_hung_up"
         self._flight: Flight | None = None
@@ -191,12 +182,10 @@ class Call:
                     self._keys.press(digit)
                 case ChannelHold():
                     session.hold(True)
-                    self._held = True
-                    self._timers.forget(talk.NoInput)
+                    self._silence.hold()
                 case ChannelUnhold():
                     session.hold(False)
-                    self._held = False
-                    self._await_input(self._state.turn)
+                    self._silence.unhold(self._state.turn)
 
     def _on_leg(self, event: ChannelEvent) -> None:
         """Somebody took the media channel down: over RTP nothing else tells that before the media timeout."""
@@ -227,47 +216,36 @@ class Call:
 
     async def _converse(self, session: MediaSession, group: asyncio.TaskGroup) -> None:
         toolbox = toolbox_of(self.call_id, self._start.channel.id, self._profile, self._history, self._board)
-        parts = self._parts(session, toolbox)
-        turns = Turns(parts, self._board.transcript, group)
-        judges = Judges(parts, self.post, group)
-        ahead = ReadAhead(
-            Reading(self.call_id, parts.llm, parts.hearing, self._history, session.so_far, toolbox.offered),
-            group,
-        )
         # a phone that sends nothing while it listens is greeted all the same
         self._timers.post(talk.MediaReady(), GREET_ANYWAY_S)
-        while self._state.phase is not Phase.ENDED:
-            event = await self._next_event()
-            if isinstance(event, talk.CallerGone):
-                self._cause = event.cause
-            before = self._state.phase
-            self._state, commands = step(self._state, event)
-            if self._flight is not None:
-                self._flight.step(event, self._state, commands)
-            if before in INTERRUPTED and self._state.phase not in INTERRUPTED:
-                self._board.metrics.interruptions.labels(_verdict(commands)).inc()
-            log.debug(
-                "call %s: %s + %s -> %s",
-                self.call_id,
-                before.name,
-                type(event).__name__,
-                self._state.phase.name,
-            )
-            if any(isinstance(command, WANT_MODEL) for command in commands):
-                ahead.stop()
-            for command in commands:
-                await self._obey(command, turns, parts, judges)
-            if self._state.phase is Phase.LISTENING and before is not Phase.LISTENING:
-                ahead.read_talk()
-            elif (
-                isinstance(event, talk.SpeechStarted | talk.SpeechResumed)
-                and self._state.phase is Phase.HEARING
-            ):
-                ahead.follow_caller()
-        ahead.stop()
-        judges.stop()
-        await turns.stop_all()
-        toolbox.stop()
+        async with Effects(
+            self._parts(session, toolbox),
+            self._board.transcript,
+            group,
+            self.post,
+            self._timers,
+            self._silence,
+            self._passage_left_s,
+            self._hang_up,
+            self._will_go_onward,
+        ) as effects:
+            while self._state.phase is not Phase.ENDED:
+                await self._step(await self._next_event(), effects)
+
+    async def _step(self, event: talk.Event, effects: Effects) -> None:
+        if isinstance(event, talk.CallerGone):
+            self._cause = event.cause
+        before = self._state.phase
+        self._state, commands = step(self._state, event)
+        phase = self._state.phase
+        if self._flight is not None:
+            self._flight.step(event, self._state, commands)
+        if before in INTERRUPTED and phase not in INTERRUPTED:
+            self._board.metrics.interruptions.labels(_verdict(commands)).inc()
+        kind = type(event).__name__
+        log.debug("call %s: %s + %s -> %s", self.call_id, before.name, kind, phase.name)
+        await effects.obey(commands)
+        effects.read_ahead(phase, before, event)
 
     def _parts(self, session: MediaSession, toolbox: Toolbox) -> Parts:
         board = self._board
@@ -285,78 +263,6 @@ class Call:
             tools=toolbox,
             post=self.post,
         )
-
-    async def _obey(self, command: talk.Command, turns: Turns, parts: Parts, judges: Judges) -> None:
-        match command:
-            case talk.Say(turn=number, saying=saying):
-                turns.say(number, saying, self._phrases(saying))
-            case talk.Prepare(turn=number, utterance=utterance):
-                turns.prepare(number, utterance)
-            case talk.Release(turn=number, utterance=utterance):
-                turns.release(number, utterance)
-            case talk.Keep() | talk.AnswerDigits() | talk.KeepDigits():
-                _obey_caller(command, turns)
-            case talk.Discard(turn=number):
-                await turns.stop(number)
-            case talk.Cancel(turn=number):
-                await turns.cancel(number)
-            case talk.Remember(turn=number):
-                await turns.remember(number)
-            case talk.PutThrough(turn=number, target=target):
-                parts.tools.has_put_through(number)
-                self._onward = target
-            case talk.PausePlayout():
-                parts.media.pause()
-            case talk.ResumePlayout():
-                parts.media.resume()
-            case talk.Judge() | talk.JudgeOngoing():
-                self._begin_to_judge(command, judges)
-            case _:
-                await self._obey_aside(command)
-
-    async def _obey_aside(self, command: talk.Command) -> None:
-        """The commands that touch no turn: timers, the end."""
-        match command:
-            case talk.WatchInterruption(turn=number):
-                self._timers.post(talk.InterruptionLasts(number), INTERRUPTION_LASTS_S)
-            case talk.WatchPassage(turn=number):
-                self._watch_passage(number)
-            case talk.AwaitInput(turn=number):
-                self._await_input(number)
-            case talk.LimitClosing():
-                self._timers.post(talk.ClosingLimit(), CLOSING_LIMIT_S)
-            case talk.HangUp(cause=cause):
-                self._cause = cause
-                if cause == talk.MODEL_HUNG_UP:
-                    self._board.metrics.tools.labels(HANG_UP, "ok").inc()
-                await self._hang_up()
-
-    def _phrases(self, saying: Saying) -> list[str]:
-        said = self._profile.phrases
-        return {
-            Saying.GREETING: [self._profile.disclosure, self._profile.greeting],
-            Saying.STILL_THERE: [said.still_there],
-            Saying.APOLOGY: [said.apology],
-            Saying.GOODBYE: [said.goodbye],
-            Saying.TROUBLE: [said.trouble],
-            Saying.NOT_HEARD: [said.not_heard],
-        }[saying]
-
-    def _begin_to_judge(self, command: talk.Judge | talk.JudgeOngoing, judges: Judges) -> None:
-        match command:
-            case talk.Judge(turn=number, utterance=utterance, over=over):
-                judges.judge(number, utterance, over)
-            case talk.JudgeOngoing(turn=number) if self._passage_left_s():
-                self._timers.post(talk.InterruptionLasts(number), INTERRUPTION_LASTS_S)
-            case talk.JudgeOngoing(turn=number, over=over):
-                judges.judge_ongoing(number, over)
-
-    # --- timers and the end ---
-
-    def _await_input(self, turn: int) -> None:
-        """A caller on hold cannot speak: the silence counts from its end."""
-        if not self._held:
-            self._timers.call(talk.NoInput, self._profile.no_input_s, lambda: self._no_input(turn))
 
     def _no_input(self, turn: int) -> None:
         """Who was asked often enough, and never sent any sound, is told so instead of goodbye."""
@@ -377,12 +283,7 @@ class Call:
             return 0.0
         return self._passages.left_s(self._session.heard())
 
-    def _watch_passage(self, turn: int) -> None:
-        left_s = self._passage_left_s()
-        if not left_s:
-            self.post(talk.PassageEnded(turn))
-            return
-        self._timers.call(talk.PassageEnded, left_s, lambda: self._watch_passage(turn))
+    # --- the end ---
 
     def _stop_timers(self) -> None:
         self._timers.stop()
@@ -394,7 +295,13 @@ class Call:
             target = transfer.targets[self._onward]
             self._cause = await put_through(self._board, self._start.channel.id, self._onward, target)
 
-    async def _hang_up(self) -> None:
+    def _will_go_onward(self, target: str) -> None:
+        self._onward = target
+
+    async def _hang_up(self, cause: str) -> None:
+        self._cause = cause
+        if cause == talk.MODEL_HUNG_UP:
+            self._board.metrics.tools.labels(HANG_UP, "ok").inc()
         try:
             await self._board.link.ari.hangup(self._start.channel.id)
         except AriError as error:
@@ -404,17 +311,6 @@ class Call:
     def _count(self, session: MediaSession) -> None:
         self.sound = Sound(session.offer.medium.transport, session.stats(), session.quality())
         self._board.metrics.observe_sound(self.sound)
-
-
-def _obey_caller(command: talk.Keep | talk.AnswerDigits | talk.KeepDigits, turns: Turns) -> None:
-    """What the caller said or entered, for the next answer."""
-    match command:
-        case talk.Keep(utterance=utterance):
-            turns.keep(utterance)
-        case talk.AnswerDigits(turn=number, digits=digits):
-            turns.answer_digits(number, digits)
-        case talk.KeepDigits(digits=digits):
-            turns.keep_digits(digits)
 
 
 def _verdict(commands: tuple[talk.Command, ...]) -> str:

@@ -9,7 +9,8 @@ from typing import Final
 from stasis_app import sentence_words as words
 from stasis_app.stops import NO_STOPS, Stops
 
-CLOSERS: Final = "\"'”’»)]}*_`~」』）】》"
+QUOTES_AND_BRACKETS: Final = "\"'”’»)]}」』）】》"
+CLOSERS: Final = QUOTES_AND_BRACKETS + "*_`~"
 FINALS: Final = "!?‽؟"
 WIDE_FINALS: Final = "。！？｡।॥۔።。"
 _NUMBER: Final = re.compile(r"[$€£#(]*[\d.,:/-]*\d$")
@@ -21,6 +22,8 @@ def full_stop_ends(before: str, after: str, *, word_is_whole: bool, stops: Stops
 
     `after` is the next word, or its first character while `word_is_whole` is false.
     """
+    if after.startswith("."):
+        return False  # dots with blanks between them
     word = before.rsplit(maxsplit=1)[-1] if before.strip() else ""
     if word.endswith(("..", "…")):
         return not after[:1].islower()

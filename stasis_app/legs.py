@@ -16,7 +16,7 @@ from .ari.errors import AriError, AriRefused, LegFailed
 from .ari.events import ENDINGS, StasisStart
 from .ari.hub import EventHub, Subscription
 from .ari.names import LegNames
-from .ari.rest import Ari
+from .seams import CallRequests
 from .to_its_end import to_its_end
 
 STASIS_START_S = 2.0
@@ -43,7 +43,7 @@ class Leg:
 
 @asynccontextmanager
 async def external_leg(
-    ari: Ari,
+    ari: CallRequests,
     hub: EventHub,
     caller_channel_id: str,
     call_id: str,
@@ -76,7 +76,7 @@ class _Build:
     """The steps, in order. What can be undone goes to `begun` before it is asked for."""
 
     def __init__(
-        self, ari: Ari, events: Subscription, call_id: str, caller_channel_id: str, begun: list[Undo]
+        self, ari: CallRequests, events: Subscription, call_id: str, caller_channel_id: str, begun: list[Undo]
     ) -> None:
         self._ari = ari
         self._events = events

@@ -3,8 +3,8 @@
 import logging
 
 from stasis_app.ari.errors import AriError
-from stasis_app.ari.rest import Ari
 from stasis_app.history import History
+from stasis_app.seams import CallRequests
 from stasis_app.settings import Profile
 from stasis_app.switchboard import Switchboard
 from stasis_app.to_its_end import to_its_end
@@ -28,7 +28,7 @@ def toolbox_of(
     return Toolbox(call_id, profile.tools, history, outside, board.metrics)
 
 
-async def is_there(ari: Ari, channel_id: str, name: str, target: Target) -> bool:
+async def is_there(ari: CallRequests, channel_id: str, name: str, target: Target) -> bool:
     """Whether the dialplan has this target: `continue` to a place that it lacks would end the call."""
     place = f"{target.context},{target.extension},{target.priority}"
     try:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from gpu_workers.client import TtsClient
 from gpu_workers.errors import WorkerError
 from media_bridge.resample import Resampler
+from stasis_app.seams import Speaker
 from stasis_app.settings import Profile
 from stasis_app.speakable import speakable
 
@@ -30,7 +30,7 @@ class PhraseBook:
     """Phrases as pcm by voice, text and rate; the folder outlives the process."""
 
     def __init__(
-        self, tts: TtsClient, directory: Path, made_by: str, rate_of: Callable[[Profile], int]
+        self, tts: Speaker, directory: Path, made_by: str, rate_of: Callable[[Profile], int]
     ) -> None:
         """`made_by` names what the worker speaks with: another model makes other sound. `rate_of`: that of a
         profile's calls.

@@ -11,12 +11,12 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_workers.client import LlmClient
 from gpu_workers.errors import WorkerError
 from media_bridge.events import Utterance
 from stasis_app.asking import as_asked
 from stasis_app.hearing import Hearing
 from stasis_app.history import History
+from stasis_app.seams import Writer
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class Reading:
     """What reading ahead needs of a call. `so_far`: the utterance that is being spoken, None when nobody speaks."""
 
     call_id: str
-    llm: LlmClient
+    llm: Writer
     hearing: Hearing
     history: History
     so_far: Callable[[], Utterance | None]

@@ -15,6 +15,7 @@ from typing import Final, Self
 from stasis_app.pronunciations import Pronunciations, pronunciations_of
 from stasis_app.settings import Profile
 from stasis_app.speakable import speakable
+from stasis_app.wide_letters import is_wide, weight
 
 _RUN: Final = 24
 """So many letters in a row, four to six words, are a recital; three times as few of a script without blanks."""
@@ -58,7 +59,7 @@ class _Letters:
         begins = True
         for char in unicodedata.normalize("NFKD", text).casefold():
             if char.isalnum():
-                if begins or _is_wide(char):
+                if begins or is_wide(char):
                     starts.add(len(letters))
                 letters.append(char)
             begins = not (char.isalnum() or unicodedata.combining(char) or char in "'’")
@@ -170,7 +171,7 @@ def _runs(private: str, language: str | None, pronounced: Pronunciations) -> Ite
     starts: set[int] = set()
     for sentence in filter(None, _SENTENCE_END.split(private)):
         letters = _spoken(sentence, language, pronounced)
-        if len(letters.starts) >= _SENTENCE_WORDS and _weight(letters.text) >= _SUSPECT:
+        if len(letters.starts) >= _SENTENCE_WORDS and weight(letters.text) >= _SUSPECT:
             yield _run(letters, 0) or letters.text
         starts |= {start + len(whole) for start in letters.starts}
         whole += letters.text
@@ -183,7 +184,7 @@ def _runs(private: str, language: str | None, pronounced: Pronunciations) -> Ite
 def _run(letters: _Letters, start: int) -> str:
     """The run that begins there; "" if the text ends before."""
     for end in range(start + _RUN // 3, min(start + _RUN, len(letters.text)) + 1):
-        if _weight(letters.text[start:end]) >= _RUN:
+        if weight(letters.text[start:end]) >= _RUN:
             return letters.text[start:end]
     return ""
 
@@ -203,11 +204,3 @@ def _codes(private: str, language: str | None, pronounced: Pronunciations) -> It
                     letters = _spoken(form, language, pronounced).text
                     if len(letters) >= _GROUP_DIGITS:
                         yield letters
-
-
-def _weight(letters: str) -> int:
-    return sum(3 if _is_wide(char) else 1 for char in letters)
-
-
-def _is_wide(char: str) -> bool:
-    return char > "\u2e7f" and unicodedata.east_asian_width(char) in "WF"

@@ -132,7 +132,7 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
             Hourly(),
             workers.llm.known_context_tokens,
         )
-        application = Application(setup, board, group)
+        application = Application(setup, board, link, plane, group)
         calls.append(application)
         await stack.enter_async_context(web_server(setup.web, application.readiness, metrics.registry))
         group.create_task(phrases.learn(list(setup.profiles.values())))

@@ -11,7 +11,7 @@ TITLES: Final = frozenset(
 TITLES_OR_STREETS: Final = frozenset({"dr", "st"})
 # end no sentence when a number comes next
 BEFORE_NUMBER: Final = frozenset(
-    "no nos fig figs vol p pp ch sec art par ext tel apt ste rm jan feb mar apr jun jul aug sep sept oct nov "
+    "no nos n° nº fig figs vol p pp ch sec art par ext tel apt ste rm jan feb mar apr jun jul aug sep sept oct nov "
     "dec".split()
 )
 # may end a sentence; a capital or nothing known against it decides

@@ -18,18 +18,25 @@ import unicodedata
 from typing import Final
 
 from stasis_app import sentence_words as words
-from stasis_app.full_stops import CLOSERS, FINALS, WIDE_FINALS, full_stop_ends, sounds_ended
+from stasis_app.full_stops import (
+    CLOSERS,
+    FINALS,
+    QUOTES_AND_BRACKETS,
+    WIDE_FINALS,
+    full_stop_ends,
+    sounds_ended,
+)
 from stasis_app.speakable import spoken_characters
 from stasis_app.stops import Stops, stops
+from stasis_app.wide_letters import is_wide, weight
 
 _ENDS: Final = frozenset(FINALS + WIDE_FINALS + ".…")
 _WIDE_CLAUSES: Final = "，、；：،"
 _CLAUSES: Final = ",;:—–"
 _OPENER: Final = re.compile(r"(\w[\w’' ]*),\s?\S*$")
-_LIST_MARK: Final = re.compile(r"[\s*_#>|+-]*(?:(\d{1,2})[.)]|[a-z]\))?[\s*_`~|+-]*$")
+_LIST_MARK: Final = re.compile(r"[\s*_#>|+•‣⁃◦-]*(?:(\d{1,2})(?:\.\)|[.)])|[a-z]\))?[\s*_`~|+-]*$")
 
 _MIN_WORDS: Final = 3
-_WIDE_WEIGHT: Final = 3
 
 
 class SentenceChunker:
@@ -141,7 +148,7 @@ class SentenceChunker:
     def _cut(self, cut: int, chunks: list[str]) -> None:
         chunk, rest = self._open[:cut].strip(), self._open[cut:]
         self._open, self._undecided = "", None
-        self._said += _weight(chunk)
+        self._said += weight(chunk)
         self._whole = self._whole or chunk.rstrip(CLOSERS)[-1:] in _ENDS
         chunks.append(chunk)
         for char in rest:
@@ -180,6 +187,9 @@ class SentenceChunker:
         if self._is_list_mark(end):
             return False
         before = self._open[:end].rstrip(CLOSERS)
+        quoted = not set(QUOTES_AND_BRACKETS).isdisjoint(self._open[len(before) : end])
+        if quoted and after[:1].islower():
+            return False  # the sentence around it goes on: "We are closed." she said.
         return full_stop_ends(before, after, word_is_whole=word_is_whole, stops=self._stops)
 
     def _is_list_mark(self, end: int) -> bool:
@@ -189,7 +199,7 @@ class SentenceChunker:
         if found:
             self._list_number = int(found[1] or self._list_number)
             return True
-        inline = re.search(r"(?:^|\s)(\d{1,2})[.)]$", line)
+        inline = re.search(r"(?:^|\s)(\d{1,2})(?:\.\)|[.)])$", line)
         if not inline:
             return False
         before = line[: inline.start()].rstrip()
@@ -222,9 +232,9 @@ def _clause_end(text: str, char: str, first_chars: int) -> int:
         enough = (
             first_chars if word in words.JOINING else first_chars * 8 // 5 if word in {"and", "or"} else 0
         )
-        return start if enough and _weight(text[:start].rstrip()) >= enough else 0
+        return start if enough and weight(text[:start].rstrip()) >= enough else 0
     before = text[:last].rstrip()
-    if _weight(before) < first_chars:
+    if weight(before) < first_chars:
         return 0
     if before[-1] in _WIDE_CLAUSES and char not in CLOSERS:
         return len(before)
@@ -282,13 +292,4 @@ def _in_link(text: str) -> bool:
 
 def _words(text: str) -> int:
     """How many words; wide characters have no blanks between words and count as one each."""
-    return sum(any(char.isalnum() for char in word) for word in text.split()) + sum(map(_is_wide, text))
-
-
-def _weight(text: str) -> int:
-    """Length in Latin characters that take as long to say."""
-    return sum(_WIDE_WEIGHT if _is_wide(char) else 1 for char in text)
-
-
-def _is_wide(char: str) -> bool:
-    return char > "\u2e7f" and unicodedata.east_asian_width(char) in "WF"
+    return sum(any(char.isalnum() for char in word) for word in text.split()) + sum(map(is_wide, text))

@@ -8,8 +8,10 @@ taken for one that can be answered with yes or no.
 from dataclasses import dataclass
 from typing import Final
 
+from media_bridge.yes_and_no import OKAY, YES_AND_NO, YesAndNo
+
 _NAMES: Final = {"english": "en", "german": "de", "french": "fr", "spanish": "es"}
-_HUMMED: Final = "ok okay mhm mm-hm mm-hmm mmhmm mm mmm uh-huh uhuh"
+_HUMMED: Final = OKAY | frozenset("mhm mm-hm mm-hmm mmhmm mm mmm uh-huh uhuh".split())
 _SOUNDS: Final = "hm hmm hmmm ah oh aha"
 
 
@@ -17,9 +19,9 @@ _SOUNDS: Final = "hm hmm hmmm ah oh aha"
 class ShortWords:
     """Sets of lower-case words.
 
-    `yes`: answers any question. `agreeing`: also answers one that takes yes or no. `listening`: all of which a sound of
-    listening is made. `wanting`: what is said to get the turn; nobody hums so. `farewells`: take leave, alone or in the
-    `company` of such words only; so do the `farewell_phrases` at the end.
+    `yes`: answers any question, by saying yes or as much as that. `agreeing`: also answers one that takes yes or no.
+    `listening`: all of which a sound of listening is made. `wanting`: what is said to get the turn; nobody hums so.
+    `farewells`: take leave, alone or in the `company` of such words only; so do the `farewell_phrases` at the end.
     """
 
     yes: frozenset[str]
@@ -33,8 +35,9 @@ class ShortWords:
     @classmethod
     def of(
         cls,
+        known: YesAndNo,
         *,
-        yes: str,
+        as_yes: str,
         agreeing: str,
         listening: str,
         wanting: str,
@@ -43,9 +46,10 @@ class ShortWords:
         phrases: str,
     ) -> "ShortWords":
         """From words with blanks between them; phrases have commas between them."""
-        agree = frozenset(f"{yes} {agreeing} {_HUMMED}".split())
+        yes = known.plain | frozenset(as_yes.split())
+        agree = yes | frozenset(agreeing.split()) | _HUMMED
         return cls(
-            yes=frozenset(yes.split()),
+            yes=yes,
             agreeing=agree,
             listening=agree | frozenset(f"{listening} {_SOUNDS}".split()),
             wanting=frozenset(wanting.split()),
@@ -70,7 +74,8 @@ def short_words(language: str | None) -> ShortWords:
 
 SHORT_WORDS: Final = {
     "en": ShortWords.of(
-        yes="yes yeah yep yup sure of course please exactly",
+        YES_AND_NO["en"],
+        as_yes="of course please exactly",
         agreeing="right alright good great true fine",
         listening="uh huh um erm er really cool nice i see got it wow all",
         wanting=(
@@ -87,7 +92,8 @@ SHORT_WORDS: Final = {
         phrases="good bye,see you later,have a nice day,have a good day",
     ),
     "de": ShortWords.of(
-        yes="ja jawohl jo jup genau gerne gern bitte natürlich sicher klar selbstverständlich stimmt richtig doch",
+        YES_AND_NO["de"],
+        as_yes="genau bitte stimmt richtig doch",
         agreeing="gut schön prima super alles passt in ordnung einverstanden",
         listening=(
             "hm-hm ach ach-so achso so äh ähm verstehe verstanden ich interessant echt wirklich cool toll wow weiß"
@@ -108,10 +114,8 @@ SHORT_WORDS: Final = {
         phrases="schönen tag,schönen tag noch,schönen abend,schönen abend noch,bis bald,bis dann",
     ),
     "fr": ShortWords.of(
-        yes=(
-            "oui ouais si d'accord bien sûr exact exactement tout à fait volontiers certainement absolument s'il vous"
-            " plaît"
-        ),
+        YES_AND_NO["fr"],
+        as_yes="si d'accord bien sûr exact exactement tout à fait s'il vous plaît",
         agreeing="bon parfait très super entendu ça va marche me c'est noté",
         listening="eh euh heu ben bah hein je vois comprends compris vraiment cool génial voilà ok",
         wanting=(
@@ -129,7 +133,8 @@ SHORT_WORDS: Final = {
         phrases="bonne journée,bonne soirée,à bientôt,à plus tard",
     ),
     "es": ShortWords.of(
-        yes="sí si claro exacto exactamente correcto por supuesto favor efectivamente vale desde luego eso es",
+        YES_AND_NO["es"],
+        as_yes="exacto exactamente correcto por supuesto favor efectivamente desde luego eso es",
         agreeing="bien bueno perfecto genial de acuerdo muy está ajá",
         listening="ya entiendo veo comprendo entendido en serio eh este pues anda",
         wanting=(
@@ -146,7 +151,8 @@ SHORT_WORDS: Final = {
     ),
 }
 _ANYWHERE: Final = ShortWords.of(
-    yes="",
+    YesAndNo.of(""),
+    as_yes="",
     agreeing="",
     listening="",
     wanting="stop hallo hello",

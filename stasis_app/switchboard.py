@@ -3,14 +3,13 @@
 import logging
 from dataclasses import dataclass
 
-from gpu_workers.client import LlmClient, SttClient, TtsClient
-from media_bridge.plane import MediaPlane
+from gpu_workers.client import SttClient
 from media_bridge.turn_end_waits import EndWaits
 from stasis_app.ari.errors import AriError, AriRefused
-from stasis_app.ari.link import AriLink
 from stasis_app.flight_recorder import FlightRecorder
 from stasis_app.metrics import Metrics
 from stasis_app.phrases import PhraseBook
+from stasis_app.seams import CallLink, CallMedia, Speaker, Writer
 from stasis_app.to_its_end import to_its_end
 from stasis_app.tools.hourly import Hourly
 from stasis_app.tools.http import HttpRequests
@@ -21,11 +20,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Switchboard:
-    link: AriLink
-    plane: MediaPlane
+    link: CallLink
+    plane: CallMedia
     stt: SttClient
-    llm: LlmClient
-    tts: TtsClient
+    llm: Writer
+    tts: Speaker
     phrases: PhraseBook
     metrics: Metrics
     transcript: Transcript

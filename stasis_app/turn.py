@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gpu_workers.client import LlmClient, TtsClient
 from media_bridge.events import Utterance
 from media_bridge.session import MediaSession
 from media_bridge.turn_end_waits import EndWaits
@@ -20,6 +19,7 @@ from stasis_app.hearing import Hearing
 from stasis_app.history import History, ToolUse
 from stasis_app.metrics import Metrics, TurnTimes
 from stasis_app.phrases import PhraseBook
+from stasis_app.seams import Speaker, Writer
 from stasis_app.settings import Profile
 from stasis_app.tools.toolbox import Toolbox
 
@@ -33,8 +33,8 @@ class Parts:
     media: MediaSession
     hearing: Hearing
     history: History
-    llm: LlmClient
-    tts: TtsClient
+    llm: Writer
+    tts: Speaker
     phrases: PhraseBook
     metrics: Metrics
     end_waits: EndWaits

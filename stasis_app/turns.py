@@ -69,16 +69,19 @@ class Turns:
 
     async def stop(self, number: int) -> Turn | None:
         """End the turn's task and wait for that; nothing of the turn is remembered."""
-        turn, task = self._live.pop(number, (None, None))
+        turn, task = self._live.get(number, (None, None))
         if task is not None:
             task.cancel()
             await asyncio.wait((task,))
+            # not before: a call that is ended while it waits here still has to write the turn down
+            del self._live[number]
         self._parts.tools.forget(number)
         return turn
 
-    async def stop_all(self) -> None:
-        for number in list(self._live):
-            await self.stop(number)
+    async def end(self) -> None:
+        """The call ends with them, whatever ends it: what was heard is remembered."""
+        for number, (turn, _) in list(self._live.items()):
+            await (self.cancel(number) if turn.released else self.stop(number))
 
     async def cancel(self, number: int) -> None:
         """Silence at the next tick, then stop the turn and remember what was heard of it."""

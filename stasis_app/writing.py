@@ -80,7 +80,7 @@ async def sentences(
             call_id=parts.call_id,
             tools=offers,
         ) as written,
-        aclosing(with_lulls(written, LULL_S)) as pieces,
+        aclosing(with_lulls(aiter(written), LULL_S)) as pieces,
     ):
         async for piece in pieces:
             if isinstance(piece, str):

@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from caller_phone.script import HangUp, Interrupt, Say, Step, WaitAnswer, WaitGreeting
+from caller_phone.script import HangUp, Interrupt, Murmur, Say, Step, WaitAnswer, WaitGreeting
 from voicebot import supervise
 from voicebot.config import Config
 from voicebot.errors import UsageError
@@ -17,6 +17,11 @@ from voicebot.up import running
 
 EXTENSION = "1000"
 _INTERRUPT_AFTER_S = 0.7  # of the bot's speech: in the middle of even a short answer
+_MURMUR_AFTER_S = 0.5
+_PLOT = (
+    'a question, "mm-hm" over its answer; a wish with pauses inside, a cough over its answer; a question, words over'
+    " its answer"
+)
 _QUIET_MS = 2500.0  # longer than between "one moment, please" and the answer on a slow machine
 _STAGES = {
     "decision": "turn over",
@@ -29,10 +34,16 @@ _STAGES = {
 
 
 def script() -> list[Step]:
-    """A question, its answer; a second one, whose answer is interrupted; a goodbye."""
+    """A question, with "mm-hm" over its answer; a wish with pauses inside, with a cough over its answer; a second
+    question, whose answer is interrupted.
+    """
     return [
         WaitGreeting(),
         Say(speech_file("price01")),
+        Murmur(speech_file("hum01"), after_s=_MURMUR_AFTER_S),
+        WaitAnswer(quiet_ms=_QUIET_MS),
+        Say(speech_file("pause01")),
+        Murmur(speech_file("cough01"), after_s=_MURMUR_AFTER_S),
         WaitAnswer(quiet_ms=_QUIET_MS),
         Say(speech_file("pay01")),
         Interrupt(speech_file("repeat01"), after_s=_INTERRUPT_AFTER_S),
@@ -52,9 +63,7 @@ async def demo(config: Config, text: str, record: Path, say: supervise.Say, hurr
     with run_folder() as folder:
         transcript = folder / "transcript.jsonl"
         async with running(config, text, say, hurry, transcript) as system:
-            say(
-                f"\n{system.table()}\n\nCalling {EXTENSION}: two questions, the second answer is interrupted ..."
-            )
+            say(f"\n{system.table()}\n\nCalling {EXTENSION}: {_PLOT} ...")
             result = await talk(number_uri(config, EXTENSION), steps)
             say("The call is over; stopping.")
         turns = read_transcript(transcript)

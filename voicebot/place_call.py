@@ -67,9 +67,30 @@ def figures(result: TalkResult) -> str:
         f"greeting after {_ms(result.greeting_ms)}; {packets.packets} packets from Asterisk, {packets.missing} missing"
         f", gap p99 {_ms(packets.gap_p99_ms)}, max {_ms(packets.gap_max_ms)}",
     ]
+    lines += turn_taking(result)
     if result.stopped_at:
         lines.append(f"The call ended early, at {result.stopped_at}.")
     return "\n".join(lines)
+
+
+def turn_taking(result: TalkResult) -> list[str]:
+    """What the bot made of pauses inside a turn, and of what was said over it."""
+    lines = []
+    for turn in result.turns:
+        if turn.pauses_ms:
+            pauses = f"{turn.said}, with pauses of {' and '.join(map(_ms, turn.pauses_ms))} inside:"
+            if turn.early_ms is not None:
+                lines.append(f"{pauses} answered {_ms(turn.early_ms)} before its end")
+            elif turn.response_ms is not None:
+                lines.append(f"{pauses} waited for, answered {_ms(turn.response_ms)} after its end")
+        if turn.cut_ms is not None:
+            lines.append(f"{turn.said}, over the bot: it stopped after {_ms(turn.cut_ms)}")
+    for murmur in result.murmurs:
+        went_on = {None: "no more was heard of it", 0.0: "it talked on"}.get(
+            murmur.pause_ms, f"silent for {_ms(murmur.pause_ms)}, then it went on"
+        )
+        lines.append(f"{murmur.said}, over the answer to {murmur.over}: {went_on}")
+    return lines
 
 
 def _ms(value: float | None) -> str:

@@ -152,9 +152,9 @@ TABLE: dict[tuple[Phase, type[Event]], Callable[[State, Any], Step]] = {
     (Phase.KEYING, SpeechResumed): to.hear,
     (Phase.KEYING, SpeechOverPassage): to.hear,
     (Phase.CLOSING, PlayoutFinished): to.hang_up,
-    (Phase.CLOSING, NothingSaid): to.hang_up,
-    (Phase.CLOSING, TurnFailed): to.hang_up,
-    (Phase.CLOSING, ClosingLimit): to.hang_up,
+    (Phase.CLOSING, NothingSaid): to.hang_up_unsaid,
+    (Phase.CLOSING, TurnFailed): to.hang_up_unsaid,
+    (Phase.CLOSING, ClosingLimit): to.hang_up_unsaid,
     # while it is not known yet whether the caller wants the turn, a turn does not leave: it says so again
     **{(phase, HangUpWanted): to.leave for phase in to.ALLOWED_TO_LEAVE},
     **{(phase, TransferWanted): to.put_through for phase in to.ALLOWED_TO_LEAVE},

@@ -316,6 +316,12 @@ def put_through(state: State, event: TransferWanted) -> Step:
 
 
 def hang_up(state: State, _: Event) -> Step:
+    """The last words were heard to their end."""
+    return replace(state, phase=Phase.ENDED), (Remember(state.turn), HangUp("normal"))
+
+
+def hang_up_unsaid(state: State, _: Event) -> Step:
+    """There were none, or no more of them come."""
     return replace(state, phase=Phase.ENDED), (Cancel(state.turn), HangUp("normal"))
 
 

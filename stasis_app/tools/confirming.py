@@ -2,24 +2,13 @@
 
 from typing import Final
 
+from media_bridge.yes_and_no import OKAY, YES_AND_NO
 from stasis_app.expecting import asked_for, last_sentence
 from stasis_app.history import CUT_MARK
 from stasis_app.intents import words
 from stasis_app.short_words import language_code
 from stasis_app.tools.settings import Transfer
 
-_YES: Final = {
-    "en": "yes yeah yep yup sure ok okay certainly definitely absolutely",
-    "de": "ja jawohl gerne gern ok okay klar natürlich sicher",
-    "fr": "oui ouais ok okay volontiers certainement",
-    "es": "sí si vale claro ok okay",
-    "it": "sì si certo va ok okay volentieri",
-    "nl": "ja graag ok okay zeker prima",
-    "pt": "sim claro ok okay",
-    "pl": "tak ok okay jasne oczywiście",
-    "sv": "ja jo gärna ok okay visst",
-    "da": "ja gerne ok okay",
-}
 # no words that make a sentence of its own out of an "Okay": "Okay, that is all, thank you." is no yes
 _COMPANY: Final = {
     "en": "please do that would be great good fine nice lovely perfect right correct exactly of course go ahead thank"
@@ -93,7 +82,7 @@ def _names(spoken: list[str], target: str) -> bool:
 def is_yes(said: str, language: str | None) -> bool:
     """A yes and nothing else: "yes, but first ..." is none, and neither is a question."""
     code = _code(language)
-    yes = set(_YES.get(code, _YES["en"]).split())
+    yes = YES_AND_NO.get(code, YES_AND_NO["en"]).plain | OKAY
     company = set(_COMPANY.get(code, "").split())
     spoken = words(said)
     rest = _without(spoken, [phrase.split() for phrase in _PHRASES.get(code, "").split(",") if phrase])

@@ -126,6 +126,7 @@ async def test_a_caller_whose_call_is_still_connecting_goes_on_in_the_dialplan(
     media_started = _Build._media_started
 
     async def never(build: _Build, media_id: str, limit_s: float) -> None:
+        assert isinstance(build._ari, Ari)
         if build._ari.app != line.app:
             return await media_started(build, media_id, limit_s)
         building.set()

@@ -12,11 +12,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import yaml
 
 from caller_phone.phone import Phone
-from tests.support.fake_workers import FakeWorkers, fake_workers
+from caller_phone.speech_file import load
+from tests.support.fake_workers import FakeWorkers, SttRequest, fake_workers
 from tests.support.rig import free_ports, two_ports
+from voicebot.speech import speech_file
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
@@ -228,23 +231,62 @@ async def test_a_worker_elsewhere_that_is_down_is_shown_with_why(tmp_path: Path)
             await running.said("^calls is ready again")
 
 
+DEMO_WORDS = {
+    "price01": ["How much is it?"],
+    "hum01": ["Mm-hmm."],
+    "pause01": ["Put me down for", "Put me down for Thursday,", "Put me down for Thursday at eleven."],
+    "cough01": [""],
+    "pay01": ["Can I pay by card?"],
+    "repeat01": ["Say that again?"],
+}
+DEMO_ANSWERS = {
+    "How much is it?": "It costs nineteen dollars, and the first month is free.",
+    "Put me down for": "What for?",  # begun in its pauses, and not to be heard
+    "Put me down for Thursday,": "What time?",
+    "Put me down for Thursday at eleven.": "Thursday at eleven is fine, and I have put you down.",
+    "Can I pay by card?": "Yes, every card is taken, also over the phone.",
+    "Say that again?": "Yes, it is.",
+}
+PIECE = 400
+PARTS_S = (2.0, 3.1)  # of pause01: as much of it ends in its first pause, or in its second
+
+
+def heard_in_the_demo(request: SttRequest) -> str:
+    """The recogniser knows the clips by their sound."""
+    pcm = np.frombuffer(request.pcm, "<i2").astype(float)
+    loudest = int(np.argmax(np.convolve(np.square(pcm), np.ones(PIECE), "valid")))
+    piece = pcm[loudest : loudest + PIECE]
+
+    def likeness(clip: str) -> float:
+        samples = load(speech_file(clip)).astype(float)
+        levels = np.sqrt(np.convolve(np.square(samples), np.ones(PIECE), "valid"))
+        return float(np.max(np.correlate(samples, piece, "valid") / np.maximum(levels, 1.0)))
+
+    words = DEMO_WORDS[max(DEMO_WORDS, key=likeness)]
+    return words[sum(request.seconds > end for end in PARTS_S[: len(words) - 1])]
+
+
 async def test_the_demo_shows_what_was_said_and_how_fast(tmp_path: Path) -> None:
     async with fake_workers() as fakes:
-        fakes.stt.answers = ["How much is it?", "Can I pay by card?", "Say that again?"]
-        fakes.llm.replies = [
-            "Nineteen dollars.",
-            "Yes, every card is taken, also over the phone.",
-            "Yes, it is.",
-        ]
+        fakes.stt.choose = heard_in_the_demo
+        fakes.llm.choose = lambda messages: DEMO_ANSWERS[messages[-1]["content"]]
         config, ports = settings(fakes)
         async with up(tmp_path, config, ports, "demo") as running:
             code, said = await running.rest()
             assert code == 0, said
-            assert "  caller: How much is it?\n  bot:    Nineteen dollars.\n" in said
+            for asked in ("How much is it?", "Put me down for Thursday at eleven."):
+                assert f"  caller: {asked}\n  bot:    {DEMO_ANSWERS[asked]}\n" in said
             assert re.search(r"  caller: Can I pay by card\?\n  bot:    Yes.* -- \(interrupted\)\n", said)
             assert "  bot:    Yes, it is.\n" in said
-            for question in ("price01.wav", "pay01.wav", "repeat01.wav"):
+            for question in ("price01.wav", "pause01.wav", "pay01.wav", "repeat01.wav"):
                 assert re.search(rf"^{question} +yes +\d+ ms", said, re.MULTILINE), said
+            for turn_taken in (
+                r"pause01\.wav, with pauses of \d+ ms and \d+ ms inside: waited for, answered \d+ ms after its end",
+                r"repeat01\.wav, over the bot: it stopped after \d+ ms",
+                r"hum01\.wav, over the answer to price01\.wav: (silent for \d+ ms, then it went on|it talked on)",
+                r"cough01\.wav, over the answer to pause01\.wav: (silent for \d+ ms, then it went on|it talked on)",
+            ):
+                assert re.search(f"^{turn_taken}$", said, re.MULTILINE), said
             assert re.search(r"^How much is it\?( +\d+){6}$", said, re.MULTILINE), said
             assert said.endswith("Every question was answered.")
             await until(lambda: not running.pids())

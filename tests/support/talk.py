@@ -50,6 +50,8 @@ class Scene:
     http: aiohttp.ClientSession
     stop: asyncio.Event
     """Set it as SIGTERM does."""
+    end_at_once: Callable[[], object]
+    """As a second SIGTERM does."""
 
     @property
     def now(self) -> float:
@@ -175,7 +177,7 @@ async def talk(
             bot = group.create_task(run(setup, stop))
             assert setup.transcript
             web = f"http://127.0.0.1:{setup.web.port}"
-            scene = Scene(theirs, ari, line, setup.transcript, web, http, stop)
+            scene = Scene(theirs, ari, line, setup.transcript, web, http, stop, bot.cancel)
             await _until_ready(scene, set() if workers is None else {"stt", "llm", "tts"})
             ari.caller(CALLER)
             await scene.until(lambda: ari.media_asked)

@@ -174,7 +174,7 @@ class TestCommands:
         assert result.returncode == 2
         assert result.stderr == (
             "voicebot: no file price99: name a WAV file (8 kHz mono), or one of ours:"
-            " pay01, price01, repeat01, short02\n"
+            " cough01, hum01, pause01, pay01, price01, repeat01, short02\n"
         )
 
     def test_version(self) -> None:

@@ -482,9 +482,21 @@ def test_goodbye_is_said_before_the_line_is_dropped() -> None:
         talk.Cancel(2),
         talk.Say(3, Saying.GOODBYE),
         talk.LimitClosing(),
-        talk.Cancel(3),
+        talk.Remember(3),
         talk.HangUp("normal"),
     ]
+
+
+@pytest.mark.parametrize("event", [talk.NothingSaid(3), talk.TurnFailed(3), talk.ClosingLimit()])
+def test_a_goodbye_that_does_not_come_to_its_end_is_cut(event: talk.Event) -> None:
+    state, commands = step(State(phase=Phase.CLOSING, turn=3, saying=Saying.GOODBYE), event)
+    assert (state.phase, commands) == (Phase.ENDED, (talk.Cancel(3), talk.HangUp("normal")))
+
+
+@pytest.mark.parametrize("event", [talk.CallerGone("caller_hung_up"), talk.MediaLost("media_timeout")])
+def test_whoever_leaves_in_the_middle_of_the_goodbye_cuts_it(event: talk.Event) -> None:
+    state, commands = step(State(phase=Phase.CLOSING, turn=3, saying=Saying.GOODBYE), event)
+    assert (state.phase, commands[0]) == (Phase.ENDED, talk.Cancel(3))
 
 
 def test_a_caller_who_leaves_stops_what_is_being_made() -> None:

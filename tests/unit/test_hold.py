@@ -58,7 +58,7 @@ async def asked_at(*happens: tuple[float, ChannelEvent | None]) -> tuple[list[fl
     for at, event in happens:
         await asyncio.sleep(began + at - loop.time())
         if event is None:
-            call._await_input(0)
+            call._silence.count(0)
         else:
             queue.put_nowait(event)
     await asyncio.sleep(60)

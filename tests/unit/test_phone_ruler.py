@@ -10,7 +10,16 @@ from caller_phone.errors import SpeechFileError
 from caller_phone.g711 import Samples, encode
 from caller_phone.recording import Recording, StampedPacket
 from caller_phone.rtp import RtpPacket
-from caller_phone.ruler import answer_duration_ms, cut_ms, early_ms, packet_figures, response_ms, talkspurts
+from caller_phone.ruler import (
+    answer_duration_ms,
+    cut_ms,
+    early_ms,
+    inner_pauses_ms,
+    packet_figures,
+    pause_ms,
+    response_ms,
+    talkspurts,
+)
 from caller_phone.sdp import Codec
 from caller_phone.speech_file import load
 from caller_phone.talkspurt import LiveEar, Talkspurt, audible_dbfs, levels_dbfs, voiced_bounds
@@ -179,6 +188,30 @@ class TestTurns:
         assert cut_ms(self.bot, 3.6) == pytest.approx(2400)
         assert cut_ms(self.bot, 6.4) == 0.0
         assert cut_ms(self.bot, 8.0) is None
+
+    @pytest.mark.parametrize(
+        ("sound", "until_s", "silent_ms"),
+        [
+            ((2.8, 3.2), 8.0, 800),  # silent from 3.0 s on, and again from 3.8 s
+            ((4.5, 5.0), 8.0, 0.0),  # it talked on
+            ((5.8, 6.2), 8.0, None),  # the answer behind the caller's next words is another one
+            ((2.8, 3.2), 3.5, None),
+        ],
+    )
+    def test_a_sound_over_the_bot_makes_it_pause_talk_on_or_fall_silent(
+        self, sound: tuple[float, float], until_s: float, silent_ms: float | None
+    ) -> None:
+        assert pause_ms(self.bot, *sound, until_s) == (silent_ms and pytest.approx(silent_ms))
+
+    def test_the_pauses_inside_what_was_said(self) -> None:
+        said = (
+            Talkspurt(0.0, 0.5, 500),
+            Talkspurt(2.0, 3.0, 900),
+            Talkspurt(3.9, 4.5, 600),
+            Talkspurt(4.9, 6.0, 900),
+        )
+        assert inner_pauses_ms(said, 2.0, 6.0) == pytest.approx((900, 400))
+        assert inner_pauses_ms(said, 2.0, 3.0) == ()
 
     def test_the_answer_lasts_over_its_pauses_to_the_next_turn(self) -> None:
         assert answer_duration_ms(self.bot, 0.5, 8.0) == pytest.approx(5000)

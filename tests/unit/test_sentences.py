@@ -54,6 +54,9 @@ WHOLE_SENTENCES = [
     "Steps: 1. Open it 2. Close it 3. Go.|Done.",
     "- one|- two|* three",
     "1.\nApples",
+    "1.) Open the app.|2.) Tap on it.",
+    "• 9. Open the app.|• 10. Tap on it.",
+    "Take bus N°. 12 there.|Then walk.",
     # addresses on the net
     "See example.com.|It is good.",
     "Go to https://example.com/a.b?c=d!e now.|Then wait.",
@@ -62,12 +65,16 @@ WHOLE_SENTENCES = [
     # quotes, brackets, markup
     'He said "Stop!" and left.|She asked "Why?"|Then it rained.',
     "(We are closed.)|Come back.",
+    'He said "We are closed." and left.|Fine.',
+    "The shop (it is new.) has bikes.|Come.",
     "**Bold text.**|Next one.",
     "It is *fine.*|Really?|Yes.",
     # marks
     "What?!|No way!|Okay.",
     "Hmm... let me see.|Well...|Okay.",
     "Wait…|There it is.",
+    "Well . . . let me see.|Okay.",
+    "One moment . . .|Here it is.",
     "Stop!|now",
     "hi there.|how are you?",
     "First line\nSecond line".replace("\n", "|"),

@@ -14,6 +14,7 @@ from caller_phone.phone import Call, Phone
 from caller_phone.script import (
     HangUp,
     Interrupt,
+    Murmur,
     Pause,
     Press,
     Say,
@@ -119,6 +120,25 @@ async def test_an_interruption_is_cut_where_the_bot_ends(question: Path) -> None
     assert second.cut_ms == pytest.approx(1000 * (long.last_voiced_s - second.first_voiced_s), abs=30)
     assert 400 < 1000 * (second.first_voiced_s - long.first_voiced_s) < 1100
     assert second.response_ms == pytest.approx(1000 * (short.first_voiced_s - second.last_voiced_s), abs=30)
+
+
+async def test_a_sound_over_the_bot_is_no_turn_of_the_caller(question: Path) -> None:
+    async def bot(call: Call) -> list[Said]:
+        asked = await heard(call, call.answered_s)
+        begun = await call.say(tone(0.9).tobytes())
+        await heard(call, begun.first_voiced_s)
+        await call.sleep(0.6)
+        gone_on = await call.say(tone(0.6).tobytes())
+        await call.wait_for_end(5)
+        return [asked, begun, gone_on]
+
+    steps: list[Step] = [Say(question), Murmur(question, after_s=0.3), WaitAnswer(quiet_ms=1000)]
+    result, (_, begun, gone_on) = await talk(bot, steps)
+    (turn,), (murmur,) = result.turns, result.murmurs
+    assert turn.answered
+    assert turn.cut_ms is None
+    assert (murmur.said, murmur.over) == ("question.wav", "question.wav")
+    assert murmur.pause_ms == pytest.approx(1000 * (gone_on.first_voiced_s - begun.last_voiced_s), abs=30)
 
 
 async def test_a_bot_that_talks_into_the_question_is_early(question: Path) -> None:
