@@ -86,6 +86,7 @@ class Cache:
 
     def save(self) -> None:
         if self._new:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
             self._path.write_text(json.dumps(self._known))
             self._new = 0
 
@@ -237,7 +238,7 @@ def main() -> int:
     parser.add_argument(
         "--verbose", action="store_true", help="each pause that was taken for the end, and each slow turn"
     )
-    parser.add_argument("--cache", type=Path, default=Path("/tmp/voicebot-turns-replay.json"))
+    parser.add_argument("--cache", type=Path, default=default_cache_dir() / "turns-replay.json")
     chosen = parser.parse_args()
     cache = Cache(chosen.cache)
     rows: list[tuple[object, ...]] = []

@@ -111,7 +111,8 @@ def begun(talk: Sequence[TalkMessage]) -> dict[str, Any]:
 class LlmSettings(WorkerSettings):
     port: Port = 8102
     engine: Literal["auto", "vllm", "llama"] = Field(
-        "auto", description="auto: vllm on cuda, llama on the CPU and for GGUF models."
+        "auto",
+        description="auto: vllm on cuda, llama on the CPU and, where the device is auto too, for GGUF models.",
     )
     model: ModelName = Field(
         "qwen2.5-1.5b", description="A known name, a GGUF file (llama), or a folder or hub name (vllm)."

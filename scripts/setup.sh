@@ -35,7 +35,8 @@ supported='import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))'
 found=""
 without_venv=""
 seen=""
-for candidate in ${PYTHON:-python3.11 python3.12 python3.13 python3}; do
+if [ -n "${PYTHON:-}" ]; then set -- "$PYTHON"; else set -- python3.11 python3.12 python3.13 python3; fi
+for candidate in "$@"; do
     is=$("$candidate" -c "$version" 2>/dev/null) || continue
     seen="$seen $candidate ($is)"
     "$candidate" -c "$supported" || continue
@@ -55,8 +56,9 @@ fi
 
 # --- the environment -----------------------------------------------------------------------------------------------
 
+# where the path is long or has spaces the first line of pip is #!/bin/sh, and the second one names the Python
 if [ -x $venv/bin/python ] && { ! $venv/bin/python -c "$supported" 2>/dev/null || ! wanted_python \
-    || ! head -n 1 $venv/bin/pip 2>/dev/null | grep -qF "$(pwd -P)/$venv/"; }; then
+    || ! head -n 2 $venv/bin/pip 2>/dev/null | grep -qF "$(pwd -P)/$venv/"; }; then
     say "The old $venv is of another Python or another folder: making it anew."
     rm -rf $venv
 fi

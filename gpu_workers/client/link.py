@@ -199,7 +199,11 @@ class WorkerLink:
         if self._session and base not in self._probes:
             probe = asyncio.create_task(self._until_well(base, self._session, after_s))
             self._probes[base] = probe
-            probe.add_done_callback(lambda _: self._probes.pop(base, None))
+            probe.add_done_callback(lambda ended: self._forget(base, ended))
+
+    def _forget(self, base: str, ended: asyncio.Task[None]) -> None:
+        if self._probes.get(base) is ended:
+            del self._probes[base]
 
     async def _until_well(self, base: str, session: aiohttp.ClientSession, after_s: float) -> None:
         await asyncio.sleep(after_s)
@@ -209,6 +213,8 @@ class WorkerLink:
                     "%s worker at %s does not answer its health probe and gets no requests", self._name, base
                 )
             await asyncio.sleep(_PROBE_S)
+        # before it is on trial: an older request that fails at just that moment needs a probe of its own
+        self._probes.pop(base, None)
         if self._replicas.well(base):
             log.info("%s worker at %s is well again", self._name, base)
 

@@ -127,3 +127,14 @@ def test_the_image_of_the_call_process_is_not_roots_and_pinned() -> None:
     assert re.search(r"^USER [1-9]\d*$", call, re.MULTILINE)
     assert "--require-hashes" in call
     assert not re.search(r"^(ENV|ARG) .*(PASSWORD|TOKEN|KEY)", text, re.MULTILINE)
+
+
+def test_machines_of_a_cluster_install_what_is_pinned() -> None:
+    """The documentation's own lines, and the Ray of the same lock beside them."""
+    text = (DEPLOY.parent / "docs" / "cluster.md").read_text()
+    assert ".venv/bin/pip install --require-hashes -r requirements/ray.txt" in text
+    assert ".venv/bin/pip install --no-deps --no-build-isolation -e ." in text
+    lock = (DEPLOY.parent / "requirements" / "ray.txt").read_text()
+    (version,) = re.findall(r"'ray\[serve,llm\]==([0-9.]+)'", text)
+    assert f"\nray=={version} " in lock
+    assert "\nsetuptools==" in lock, "the project is built with what is there"

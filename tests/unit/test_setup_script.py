@@ -12,12 +12,19 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "setup.sh"
 # Answers what the script asks of a Python; `-m venv` copies itself, `-m pip` notes its arguments.
 STAND_IN = """\
 #!/bin/bash
+write_pip() {
+    case "$1" in
+        # the kernel takes no spaces in the first line: pip has a shell look at the second
+        *" "*) echo '#!/bin/sh'; echo "'''exec' \\"$1/python\\" \\"\\$0\\" \\"\\$@\\"" ;;
+        *) echo "#!$1/python" ;;
+    esac > "$1/pip"
+}
 case "$1 $2" in
     "-c "*ensurepip*) exit ${NO_ENSUREPIP:-0} ;;
     "-c "*sys.exit*) exit ${UNSUPPORTED:-0} ;;
     "-c "*) echo "${VERSION:-3.11}" ;;
     "--version "*) echo "Python ${VERSION:-3.11}" ;;
-    "-m venv") mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; echo "#!$(pwd -P)/$3/bin/python" > "$3/bin/pip" ;;
+    "-m venv") mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; write_pip "$(pwd -P)/$3/bin" ;;
     "-m pip")
         echo "${@:3}" >> "$PIP_CALLS"
         echo "Downloading a/big-1.0-py3-none-any.whl (42 MB)"
@@ -89,6 +96,17 @@ def test_a_change_of_what_is_needed_is_noticed(checkout: Checkout, file: str) ->
     checkout.setup()
     (checkout.folder / file).write_text("changed==2\n")
     checkout.setup()
+    assert len(checkout.pip_calls()) == 2
+
+
+def test_a_path_with_spaces_is_no_other_folder(tmp_path: Path) -> None:
+    (tmp_path / "my folder").mkdir()
+    checkout = Checkout(tmp_path / "my folder")
+    checkout.setup()
+    (checkout.folder / ".venv" / "kept").touch()
+    (checkout.folder / "pyproject.toml").write_text("changed==2\n")
+    assert "making it anew" not in checkout.setup().stdout
+    assert (checkout.folder / ".venv" / "kept").exists()
     assert len(checkout.pip_calls()) == 2
 
 

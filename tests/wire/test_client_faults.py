@@ -171,6 +171,32 @@ class TestTheOnlyOne:
 
         virtual_time(main())
 
+    def test_a_request_that_fails_in_the_moment_it_is_well_again_is_no_end_for_good(
+        self, virtual_time: RunVirtual, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def main() -> None:
+            worker = FakeStt(fault=Fault.die())
+            async with served(worker, STT_PATH) as url, SttClient(url) as stt:
+                link = stt._link
+                well, late = link._replicas.well, [link.failed]
+
+                def well_and_an_old_one_fails(base: str) -> bool:
+                    if late:
+                        asyncio.get_running_loop().call_soon(late.pop(), base)
+                    return well(base)
+
+                with suppress(WorkerError):
+                    await heard(stt)
+                with suppress(WorkerError):
+                    await heard(stt)
+                worker.fault = None
+                monkeypatch.setattr(link._replicas, "well", well_and_an_old_one_fails)
+                await asyncio.sleep(10)
+                assert not late
+                assert await heard(stt) == "Hello."
+
+        virtual_time(main())
+
     def test_what_was_read_ahead_in_vain_does_not_make_it_a_bad_one(self, virtual_time: RunVirtual) -> None:
         """Four callers on a CPU: a talk takes longer to read than its caller to speak. Nobody waited for that."""
 
