@@ -15,10 +15,11 @@ _SURE_WEIGHT = 5.0
 _WORD_WEIGHT = 0.5
 _MEANT = 0.7
 _CALLING = 2.5
-# Where that is not known: another time Whisper writes something else. Read once more with less quiet before it, a hum
-# seldom gives a word of the first text again, and an interruption gives its own. The limits are of the mean
-# log-probability, of both readings and of a single one (docs/decisions/0007).
+# Where that is not known, as for what begins with such a word itself: another time Whisper writes something else. Read
+# once more with less quiet before it, a hum seldom gives a word of the first text again, and an interruption gives its
+# own. The limits are of the mean log-probability, of both readings and of a single one (docs/decisions/0007).
 _GUESSED_TWICE = -0.65
+_GUESSED_AFTER_LISTENING = -0.55  # "Oh, hi", "Yes, I am": begins like what it was, and calls for nothing
 _GUESSED_ONCE = -0.5
 
 _FIRST_WORDS = tuple(
@@ -26,6 +27,7 @@ _FIRST_WORDS = tuple(
     " yeah yes yep okay OK right sure alright good great fine cool really".split()
 )
 """What a sound of listening begins with, as Whisper writes it in English; other languages were not measured."""
+_BEGIN_LISTENING = frozenset(word.lower() for word in _FIRST_WORDS)
 
 _QUESTION_MARKS = ("?", "？", "؟")
 _STILL_OPEN_S = 1.5
@@ -102,7 +104,12 @@ def _is_guessed(once: Reading, again: Reading | None, known: ShortWords) -> bool
     if known.listening.issuperset(twice) or set(twice).isdisjoint(said):
         return True
     sure = [one.confidence for one in (once, again) if one.confidence is not None]
-    return bool(sure) and sum(sure) / len(sure) < _GUESSED_TWICE
+    limit = _GUESSED_AFTER_LISTENING if _begins_as_listening(said, known) else _GUESSED_TWICE
+    return bool(sure) and sum(sure) / len(sure) < limit
+
+
+def _begins_as_listening(said: list[str], known: ShortWords) -> bool:
+    return said[0] in _BEGIN_LISTENING and known.wanting.isdisjoint(said)
 
 
 def _score(once: Reading) -> float | None:

@@ -72,6 +72,11 @@ def test_words_that_the_recogniser_guessed_do_not_but_to_a_question(text: str) -
         ("Two expensive.", -0.59, "Two expenses.", -0.65, True),
         ("Oh, hi.", -0.8, "Oh, hi.", -1.06, False),
         ("Why", -0.78, "Why?", -0.56, False),
+        # what begins like a sound of listening has to be surer, unless it calls for the turn
+        ("Oh, hi.", -0.57, "Oh, honey.", -0.69, False),
+        ("Yes, I am.", -0.65, "Yes, I am.", -0.64, False),
+        ("Right, next one.", -0.5, "Right, next one.", -0.58, True),
+        ("Okay, stop it.", -0.66, "Okay, stop it.", -0.6, True),
         ("Which one?", None, "Which one?", None, True),
         ("Which one?", None, "Rich.", None, False),
     ],
