@@ -34,8 +34,8 @@ from media_bridge.turn_end_waits import EndWaits
 from media_bridge.vad import SileroGate
 from stasis_app.expecting import asked_for
 from stasis_app.hearing import LESS_BEFORE_S
-from stasis_app.interruption import Reading as SecondReading
-from stasis_app.interruption import is_meant, wants_second_reading
+from stasis_app.interruption import Reading as Judged
+from stasis_app.interruption import first_words, is_meant, wants_second_reading
 from voicebot.cache import default_cache_dir
 
 LINE_MS: Final = 30
@@ -57,6 +57,11 @@ class Reading:
     turn_end: float
     avg_logprob: float
     no_speech_prob: float
+    first_words_logprob: float | None = None
+
+    @property
+    def judged(self) -> Judged:
+        return Judged(self.text, self.avg_logprob, self.first_words_logprob)
 
 
 class Cache:
@@ -70,7 +75,7 @@ class Cache:
         self._new = 0
 
     def reading(self, pcm: bytes) -> Reading:
-        key = f"reading {hashlib.sha256(pcm).hexdigest()}"
+        key = f"heard {hashlib.sha256(pcm).hexdigest()}"
         if key not in self._known:
             self._keep(key, self._read(pcm))
         return Reading(*self._known[key])
@@ -99,8 +104,14 @@ class Cache:
     def _read(self, pcm: bytes) -> list[Any]:
         whisper, turn_end = self._load()
         samples = samples_of(wav_file(pcm, _RATE))
-        (heard,) = whisper.transcribe([Sound(samples, "en")])
-        return [heard.text, turn_end.probability(samples), heard.avg_logprob, heard.no_speech_prob]
+        (heard,) = whisper.transcribe([Sound(samples, "en", first_words=first_words("en"))])
+        return [
+            heard.text,
+            turn_end.probability(samples),
+            heard.avg_logprob,
+            heard.no_speech_prob,
+            heard.first_words_logprob,
+        ]
 
     def _load(self) -> tuple[Any, Any]:
         if self._models is None:
@@ -219,11 +230,11 @@ def over(clip: Clip, cache: Cache, words_ms: int, settings: MediaSettings) -> Ov
 def _judge(sound: bytes, heard: Heard, cache: Cache) -> tuple[bool, list[Reading]]:
     """As stasis_app.judging does, at once."""
     one = cache.reading(sound)
-    if not wants_second_reading(one.text, heard, "en"):
-        return is_meant(one.text, heard, one.avg_logprob, "en"), [one]
+    if not wants_second_reading(one.judged, heard, "en"):
+        return is_meant(one.judged, heard, "en"), [one]
     other = cache.reading(sound[2 * int(_RATE * LESS_BEFORE_S) :])
-    again = SecondReading(other.text, other.avg_logprob)
-    return is_meant(one.text, heard, one.avg_logprob, "en", again), [one, other]
+    again = Judged(other.text, other.avg_logprob)
+    return is_meant(one.judged, heard, "en", again), [one, other]
 
 
 def main() -> int:

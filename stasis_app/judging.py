@@ -8,7 +8,7 @@ from gpu_workers.client import Transcript
 from gpu_workers.errors import WorkerError
 from media_bridge.events import Utterance
 from stasis_app.conversation import Event, InterruptionJudged, OngoingJudged, Phase
-from stasis_app.interruption import Reading, is_meant, wants_second_reading
+from stasis_app.interruption import Reading, first_words, is_meant, wants_second_reading
 from stasis_app.turn import Parts
 
 log = logging.getLogger(__name__)
@@ -76,11 +76,13 @@ async def _means(utterance: Utterance, over: Phase, parts: Parts) -> bool:
         return utterance.voiced_ms >= _WORDS_MS
     heard = parts.media.heard() if over is Phase.SPEAKING else None
     language = parts.profile.language or said.language
+    asked = first_words(language)  # that of the words, if the profile names none
+    once = Reading(said.text, said.avg_logprob, said.first_words_logprob if asked else None)
     again: Reading | None = None
-    if wants_second_reading(said.text, heard, language):
+    if wants_second_reading(once, heard, language):
         other = await _read(parts.hearing.again(utterance, _DEADLINE_MS), parts)
         again = Reading(other.text, other.avg_logprob) if other else None
-    return is_meant(said.text, heard, said.avg_logprob, language, again)
+    return is_meant(once, heard, language, again)
 
 
 async def _read(reading: Awaitable[Transcript], parts: Parts) -> Transcript | None:

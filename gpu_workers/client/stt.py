@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, Literal, Self
+from urllib.parse import quote
 
 import aiohttp
 from pydantic import SecretStr
@@ -22,7 +23,8 @@ _PATH: Final = "/v1/audio/transcriptions"
 class Transcript:
     """What was heard. The two measures are means over the segments, weighed by their length; None: not given.
 
-    `turn_end` is the probability that the turn sounds finished, which our own worker adds to its answer.
+    Our own worker adds to its answer: `turn_end`, the probability that the turn sounds finished, and where first words
+    were given and the text is short `first_words_logprob`, that the sound begins with one of them.
     """
 
     text: str = field(repr=False)
@@ -31,6 +33,7 @@ class Transcript:
     avg_logprob: float | None
     seconds: float
     turn_end: float | None = None
+    first_words_logprob: float | None = None
 
 
 class SttClient:
@@ -67,6 +70,7 @@ class SttClient:
         call_id: str,
         language: str | None,
         prompt: str | None = None,
+        first_words: Sequence[str] = (),
     ) -> Transcript:
         """`pcm` is mono s16le of `rate` samples per second. Raises WorkerError; cancel it to drop the request."""
         wav = wav_file(pcm, rate)
@@ -85,6 +89,9 @@ class SttClient:
         headers = {"X-Priority": priority, "X-Call-Id": call_id}
         if deadline_ms is not None:
             headers["X-Deadline-Ms"] = str(deadline_ms)
+        if first_words:
+            # a header: servers refuse fields of a form that they do not know
+            headers["X-First-Words"] = quote(",".join(first_words), safe=",")
         total_s = None if deadline_ms is None else deadline_ms / 1000
         async with self._link.exchange(_PATH, body=form, headers=headers, total_s=total_s) as exchange:
             try:
@@ -119,6 +126,7 @@ def transcript_of(answer: Mapping[str, Any], seconds: float) -> Transcript:
         avg_logprob=_mean(segments, "avg_logprob"),
         seconds=_number(answer.get("duration")) or seconds,
         turn_end=_probability(answer.get("turn_end_prob")),
+        first_words_logprob=_number(answer.get("first_words_logprob")),
     )
 
 

@@ -1,6 +1,7 @@
-"""`POST /v1/audio/transcriptions`, as the OpenAI API has it, with our three optional headers."""
+"""`POST /v1/audio/transcriptions`, as the OpenAI API has it, with our four optional headers."""
 
 from typing import Annotated, Any, Final, Literal, Protocol
+from urllib.parse import unquote
 
 from fastapi import APIRouter, File, Form, Header, Request, Response, UploadFile
 from fastapi.responses import JSONResponse, PlainTextResponse
@@ -14,8 +15,15 @@ from gpu_workers.stt.scheduler import Transcript, Utterance
 MAX_BODY: Final = 8 * 1024 * 1024
 _MAX_PROMPT: Final = 2000
 _MAX_MODEL: Final = 1000
+_MAX_FIRST_WORDS: Final = 1000
 _RECOGNISED: Final = "auto"
 _HOSTED: Final = ("whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe")
+
+_FIRST_WORDS: Final = (
+    "Words with commas between them, percent-encoded where they are not ASCII. verbose_json then has "
+    "first_words_logprob for a text of at most four words that begins with none of them: how likely the sound begins "
+    "with one of them all the same (natural logarithm)."
+)
 
 ResponseFormat = Literal["json", "verbose_json", "text"]
 
@@ -49,12 +57,15 @@ def routes(service: Service, own_model: str, default_language: str | None) -> AP
         x_priority: Annotated[Literal["final", "eager", "partial"], Header()] = "final",
         x_deadline_ms: Annotated[int | None, Header(ge=1, le=600_000)] = None,
         x_call_id: Annotated[str | None, Header(max_length=200)] = None,
+        x_first_words: Annotated[str, Header(max_length=_MAX_FIRST_WORDS, description=_FIRST_WORDS)] = "",
     ) -> Response:
         """Text of one utterance. Silence and noise give an empty text."""
         check_model(model, own_model, _HOSTED)
         spoken = None if language == _RECOGNISED else language or default_language
         service.check_language(spoken)
-        utterance = Utterance(samples_of(await file.read()), spoken, prompt, x_priority == "partial")
+        first_words = tuple(filter(None, map(str.strip, unquote(x_first_words).split(","))))
+        draft = x_priority == "partial"
+        utterance = Utterance(samples_of(await file.read()), spoken, prompt, draft, first_words)
         deadline = None if x_deadline_ms is None else x_deadline_ms / 1000
         work = service.submit(utterance, Priority[x_priority.upper()], deadline, x_call_id)
         return _answer(await while_connected(request, work), response_format)
@@ -73,7 +84,9 @@ def _answer(transcript: Transcript, form: ResponseFormat) -> Response:
 
 
 def verbose(transcript: Transcript) -> dict[str, Any]:
-    """OpenAI's form of a transcript, and `turn_end_prob` where it is known: does the turn sound finished, 0 to 1."""
+    """OpenAI's form of a transcript, and where they are known `first_words_logprob` and `turn_end_prob`: does the turn
+    sound finished, 0 to 1.
+    """
     segment = {
         "id": 0,
         "start": 0.0,
@@ -82,7 +95,8 @@ def verbose(transcript: Transcript) -> dict[str, Any]:
         "avg_logprob": round(transcript.avg_logprob, 4),
         "no_speech_prob": round(transcript.no_speech_prob, 4),
     }
-    heard = {} if transcript.turn_end is None else {"turn_end_prob": round(transcript.turn_end, 4)}
+    measured = {"turn_end_prob": transcript.turn_end, "first_words_logprob": transcript.first_words_logprob}
+    heard = {name: round(value, 4) for name, value in measured.items() if value is not None}
     return {
         **heard,
         "task": "transcribe",

@@ -43,13 +43,14 @@ _SUBTITLES: Final = frozenset(
 
 @dataclass(frozen=True)
 class Decoding:
-    """What the model wrote for one utterance, unjudged."""
+    """What the model wrote for one utterance, unjudged; `first_words_logprob` where it was asked for."""
 
     text: str
     tokens: int
     no_speech_prob: float
     avg_logprob: float
     language: str
+    first_words_logprob: float | None = None
 
 
 def token_limit(length_s: float) -> int:

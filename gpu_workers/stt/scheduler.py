@@ -21,12 +21,13 @@ _NO_DEADLINE_S = 3600.0
 @dataclass(frozen=True)
 class Utterance:
     """What one request asks for; `language` None: to be recognised; `draft`: as cheaply as it goes, words to come
-    replace it."""
+    replace it; `first_words`: how likely does the sound begin with one of them?"""
 
     samples: Samples = field(repr=False)
     language: str | None = None
     prompt: str = field(default="", repr=False)
     draft: bool = False
+    first_words: tuple[str, ...] = ()
 
     @property
     def length_s(self) -> float:
@@ -37,7 +38,8 @@ class Utterance:
 class Transcript:
     """`text` is empty when nobody spoke; the measures are of the decoding all the same.
 
-    `turn_end` is the probability that the turn sounds finished; None where it was not asked.
+    `turn_end` is the probability that the turn sounds finished, `first_words_logprob` that the sound begins with one
+    of those that were asked for; None where it was not asked, or says nothing.
     """
 
     text: str = field(repr=False)
@@ -46,6 +48,7 @@ class Transcript:
     no_speech_prob: float
     avg_logprob: float
     turn_end: float | None = None
+    first_words_logprob: float | None = None
 
 
 class Recogniser(Protocol):

@@ -9,6 +9,7 @@ import logging
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -18,12 +19,14 @@ import numpy as np
 from faster_whisper import WhisperModel  # type: ignore[import-untyped]
 from faster_whisper.tokenizer import _LANGUAGE_CODES, Tokenizer  # type: ignore[import-untyped]
 from faster_whisper.transcribe import get_suppressed_tokens  # type: ignore[import-untyped]
+from numpy.typing import NDArray
 
 from gpu_workers.errors import ModelError, RequestError
 from gpu_workers.serving import device_index
 from gpu_workers.stt.audio import WHISPER_RATE, loudness_dbfs
 from gpu_workers.stt.batch_size import best_batch, most_at_once, parts
 from gpu_workers.stt.features import features
+from gpu_workers.stt.first_words import first_tokens, is_worth_it, share_logprob
 from gpu_workers.stt.gates import (
     SILENT_DBFS,
     Decoding,
@@ -72,6 +75,7 @@ class WhisperRecogniser:
         on_cpu = fine_window_s if self._multilingual else safe_window_s
         self._window_of = coarse_window_s if on_gpu else on_cpu
         self._tokenizer = lru_cache(maxsize=None)(self._make_tokenizer)
+        self._begin = lru_cache(maxsize=64)(self._begin_tokens)
         self._suppressed = list(get_suppressed_tokens(self._tokenizer("en"), [-1]))
 
     def warm_up(self) -> None:
@@ -134,12 +138,9 @@ class WhisperRecogniser:
         ]
 
     def _surer(self, utterance: Utterance, decoding: Decoding, window_s: float) -> Decoding:
-        longer = safe_window_s(utterance.length_s)
-        if window_s < longer and is_doubtful(decoding, utterance.length_s):
+        while (longer := _longer_s(utterance, decoding, window_s)) is not None:
+            log.debug("%.1f s are doubtful in a window of %.0f s", utterance.length_s, window_s)
             decoding, window_s = self._decode([utterance], longer)[0], longer
-        if window_s < FULL_WINDOW_S and not utterance.draft and ends_badly(decoding, utterance.length_s):
-            log.debug("%.1f s end badly in a window of %.0f s", utterance.length_s, window_s)
-            return self._decode([utterance], FULL_WINDOW_S)[0]
         return decoding
 
     def _decode(self, batch: Sequence[Utterance], window_s: float) -> list[Decoding]:
@@ -154,9 +155,11 @@ class WhisperRecogniser:
             some = [batch[place] for place in places]
             log_mel = self._model.feature_extractor
             encoded = self._model.encode(np.stack([features(log_mel, one.samples, window_s) for one in some]))
-            found.update(
-                zip(places, self._generate(encoded, some, self._languages(some, encoded)), strict=True)
-            )
+            languages = self._languages(some, encoded)
+            decodings = self._generate(encoded, some, languages)
+            firsts = self._first_words(encoded, some, decodings, window_s)
+            for place, decoding, first in zip(places, decodings, firsts, strict=True):
+                found[place] = replace(decoding, first_words_logprob=first)
         return [found[place] for place in range(len(batch))]
 
     def _languages(self, batch: Sequence[Utterance], encoded: ctranslate2.StorageView) -> list[str]:
@@ -182,6 +185,42 @@ class WhisperRecogniser:
             suppress_tokens=self._suppressed,
         )
         return [self._decoding(result, language) for result, language in zip(results, languages, strict=True)]
+
+    def _first_words(
+        self,
+        encoded: ctranslate2.StorageView,
+        batch: Sequence[Utterance],
+        decodings: Sequence[Decoding],
+        window_s: float,
+    ) -> list[float | None]:
+        """One step of the decoder for all, if it says anything of one whose decoding stands."""
+        asked = [
+            is_worth_it(decoding.text, utterance.first_words)
+            and _longer_s(utterance, decoding, window_s) is None
+            for utterance, decoding in zip(batch, decodings, strict=True)
+        ]
+        if not any(asked):
+            return [None] * len(batch)
+        prompts = [self._prompt(one, said.language) for one, said in zip(batch, decodings, strict=True)]
+        # nothing is suppressed, and CTranslate2 returns no logits of a search with beams
+        results = self._model.model.generate(
+            encoded,
+            prompts,
+            beam_size=1,
+            max_length=len(prompts[0]) + 1,
+            return_logits_vocab=True,
+            suppress_blank=False,
+            suppress_tokens=[],
+        )
+        return [
+            share_logprob(_on_host(result.logits[0][0]), self._begin(utterance.first_words))
+            if wanted
+            else None
+            for wanted, result, utterance in zip(asked, results, batch, strict=True)
+        ]
+
+    def _begin_tokens(self, first_words: tuple[str, ...]) -> list[int]:
+        return first_tokens(first_words, self._tokenizer("en").encode)
 
     def _beam_for(self, utterance: Utterance) -> int:
         return _DRAFT_BEAM if utterance.draft else self._beam
@@ -235,8 +274,28 @@ class WhisperRecogniser:
         )
 
 
+def _longer_s(utterance: Utterance, decoding: Decoding, window_s: float) -> float | None:
+    """The window to hear it again in; None: this decoding stands."""
+    safe = safe_window_s(utterance.length_s)
+    if window_s < safe and is_doubtful(decoding, utterance.length_s):
+        return safe
+    if window_s < FULL_WINDOW_S and not utterance.draft and ends_badly(decoding, utterance.length_s):
+        return FULL_WINDOW_S
+    return None
+
+
+def _on_host(logits: ctranslate2.StorageView) -> NDArray[np.float32]:
+    on_cpu = logits.to_device(ctranslate2.Device.cpu).to(ctranslate2.DataType.float32)
+    return np.array(on_cpu).ravel()
+
+
 def _judged(decoding: Decoding, utterance: Utterance) -> Transcript:
     text = spoken_text(decoding, utterance.length_s, loudness_dbfs(utterance.samples))
     return Transcript(
-        text, decoding.language, utterance.length_s, decoding.no_speech_prob, decoding.avg_logprob
+        text,
+        decoding.language,
+        utterance.length_s,
+        decoding.no_speech_prob,
+        decoding.avg_logprob,
+        first_words_logprob=decoding.first_words_logprob if text else None,
     )

@@ -177,6 +177,30 @@ def test_drafts_are_decoded_narrowly_and_apart_from_what_is_answered(
     assert counted.beams == [1, 5]
 
 
+def test_how_likely_a_short_sound_begins_otherwise_costs_one_step_for_all(
+    whisper: WhisperRecogniser, counted: Counted
+) -> None:
+    """Asked of four: a long text and one that begins with a word of those, which nobody needs to know it of."""
+    few, more = ("yes", "okay"), ("yes", "okay", "to", "too", "do")
+    asked = [("short01", few), ("short01", more), ("short01", ("two",)), ("price01", few), ("short01", ())]
+    heard = whisper.transcribe([Utterance(clip(name), "en", first_words=begin) for name, begin in asked])
+    first, second, *others = [one.first_words_logprob for one in heard]
+    assert first is not None and second is not None
+    assert -15 < first < second < -1
+    assert others == [None, None, None]
+    assert counted.calls == [("encode", 5, 10.0), ("generate", 5, 10.0), ("generate", 5, 10.0)]
+    assert counted.beams == [5, 1]
+    (alone,) = whisper.transcribe([Utterance(clip("short01"), "en", first_words=few)])
+    assert alone.first_words_logprob == pytest.approx(first, abs=0.2)
+
+
+def test_first_words_of_a_sound_without_words_are_not_looked_for(
+    whisper: WhisperRecogniser, counted: Counted
+) -> None:
+    (heard,) = whisper.transcribe([Utterance(noise("pink", 1.5, 0.1), "en", first_words=("yes",))])
+    assert (heard.text, heard.first_words_logprob) == ("", None)
+
+
 def test_a_draft_that_runs_away_is_not_heard_in_the_full_window(
     whisper: WhisperRecogniser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

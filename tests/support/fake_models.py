@@ -19,6 +19,7 @@ class FakeRecogniser:
         self.batch_limit = batch_limit
         self.began: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
         self.drafts: list[bool] = []
+        self.first_words: list[tuple[str, ...]] = []
         self.may_end = threading.Semaphore(0)
         self.error: Exception | None = None
 
@@ -28,11 +29,17 @@ class FakeRecogniser:
     def transcribe(self, batch: Sequence[Utterance]) -> list[Transcript]:
         self.began.put([utterance.prompt for utterance in batch])
         self.drafts += [utterance.draft for utterance in batch]
+        self.first_words += [utterance.first_words for utterance in batch]
         if not self.may_end.acquire(timeout=10):
             raise RuntimeError("the test forgot this batch")
         if self.error:
             raise self.error
-        return [Transcript(utterance.prompt, "en", utterance.length_s, 0, 0) for utterance in batch]
+        return [
+            Transcript(
+                one.prompt, "en", one.length_s, 0, 0, first_words_logprob=-2.5 if one.first_words else None
+            )
+            for one in batch
+        ]
 
     async def next_batch(self) -> list[str]:
         return await asyncio.to_thread(self.began.get, timeout=5)

@@ -144,6 +144,7 @@ class SttRequest:
     language: str | None
     pcm: bytes = field(repr=False)
     rate: int
+    first_words: str = ""
 
     @property
     def seconds(self) -> float:
@@ -163,6 +164,7 @@ class FakeStt(FakeWorker):
     no_speech_prob: float = 0.01
     avg_logprob: float = -0.2
     turn_end_prob: object = None
+    first_words_logprob: object = None
     requests: list[SttRequest] = field(default_factory=list)
     _open: dict[str, tuple[bytes, str]] = field(default_factory=dict)
     _at_work: dict[int, str] = field(default_factory=dict)
@@ -192,6 +194,7 @@ class FakeStt(FakeWorker):
             language=str(form["language"]) if "language" in form else None,
             pcm=wav[44:],
             rate=struct.unpack_from("<I", wav, 24)[0],
+            first_words=request.headers.get("X-First-Words", ""),
         )
         self.requests.append(heard)
         self._at_work[id(request)] = heard.priority
@@ -206,6 +209,8 @@ class FakeStt(FakeWorker):
         answer = {"text": text, "language": body.language or "en", "duration": body.seconds}
         if self.turn_end_prob is not None:
             answer["turn_end_prob"] = self.turn_end_prob
+        if body.first_words and self.first_words_logprob is not None:
+            answer["first_words_logprob"] = self.first_words_logprob
         return web.json_response({**answer, "segments": [{**segment, **measures}]})
 
     def _next_answer(self, heard: SttRequest) -> str:

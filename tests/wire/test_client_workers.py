@@ -105,6 +105,26 @@ class TestStt:
             )
         assert heard.turn_end == understood
 
+    @pytest.mark.parametrize(
+        ("sent", "understood"), [(-3.4, -3.4), (None, None), ("few", None), (True, None)]
+    )
+    async def test_a_measure_of_the_first_words_is_taken_where_a_server_knows_them(
+        self, fakes: FakeWorkers, sent: object, understood: float | None
+    ) -> None:
+        fakes.stt.first_words_logprob = sent
+        async with SttClient(fakes.stt_url) as stt:
+            heard = await stt.transcribe(
+                PCM,
+                8000,
+                priority="final",
+                deadline_ms=None,
+                call_id="c1",
+                language="en",
+                first_words=("mm", "é"),
+            )
+        assert heard.first_words_logprob == understood
+        assert [one.first_words for one in fakes.stt.requests] == ["mm,%C3%A9"]
+
     async def test_a_long_utterance_goes_without_a_warning(self, fakes: FakeWorkers) -> None:
         """aiohttp warns of a body of more than 1 MiB that is no file."""
         fakes.stt.answers = ["A long story."]

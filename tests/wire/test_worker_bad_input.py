@@ -80,6 +80,7 @@ WRONG_FIELDS: Final = (
 WRONG_HEADERS: Final = (
     ("X-Priority", "urgent"), ("X-Deadline-Ms", "0"), ("X-Deadline-Ms", "-5"), ("X-Deadline-Ms", "soon"),
     ("X-Deadline-Ms", "600001"), ("X-Deadline-Ms", "9" * 5000), ("X-Call-Id", "c" * 300),
+    ("X-First-Words", "mm," * 400),
 )  # fmt: skip
 FORM: Final = "multipart/form-data; boundary=x"
 NO_FORM: Final = (

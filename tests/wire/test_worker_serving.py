@@ -110,6 +110,21 @@ async def test_only_a_partial_is_a_draft(
     assert worker.model.drafts == [draft]
 
 
+@pytest.mark.parametrize(
+    ("asked", "measured"), [((), None), (("Mm", "OK"), -2.5), (("ça", "d'accord", "50 %"), -2.5)]
+)
+async def test_first_words_go_with_the_request_and_come_back_as_a_measure(
+    worker: Worker, asked: tuple[str, ...], measured: float | None
+) -> None:
+    worker.model.may_end.release()
+    async with SttClient(worker.url, api_key=KEY) as stt:
+        heard = await stt.transcribe(
+            PCM, 8000, priority="final", deadline_ms=None, call_id="c1", language="en", first_words=asked
+        )
+    assert worker.model.first_words == [asked]
+    assert heard.first_words_logprob == measured
+
+
 def test_how_a_turn_sounds_stands_in_the_answer_only_where_it_is_known() -> None:
     heard = Transcript("Hi.", "en", 1.0, 0.0, -0.1)
     assert "turn_end_prob" not in stt_api.verbose(heard)

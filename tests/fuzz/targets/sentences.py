@@ -8,7 +8,7 @@ import unicodedata
 from media_bridge.turn_end import end_wait_ms
 from media_bridge.turn_end_waits import EndWaits
 from stasis_app.intents import is_farewell
-from stasis_app.interruption import is_meant
+from stasis_app.interruption import Reading, is_meant
 from stasis_app.sentences import SentenceChunker
 from stasis_app.speakable import Speakable, spoken_characters
 from tests.fuzz.choices import Choices
@@ -87,4 +87,4 @@ def _spoken(chunks: list[str], language: str | None) -> None:
 def _understood(text: str) -> None:
     assert end_wait_ms(text, None, EndWaits()) > 0
     assert is_farewell(text) in {True, False}
-    is_meant(text, None)
+    is_meant(Reading(text), None)
