@@ -15,7 +15,7 @@ interrupt | Wait a second, that is wrong. | open |
 """
 FIGURES: Final = (
     *("wait_p50_ms", "wait_p95_ms", "false_cut_pct", "missed_end_pct", "barge_p95_ms", "false_stops"),
-    *("digits_whole", "word_loss_pct"),
+    *("digits_whole", "word_loss_pct", "barge_missed"),
 )
 
 
