@@ -28,7 +28,7 @@ def full_stop_ends(before: str, after: str, *, word_is_whole: bool, stops: Stops
     if word.endswith(("..", "…")):
         return not after[:1].islower()
     word = word.lstrip("\"'“‘([{*_`~«").rstrip(".")
-    lower = word.lower().replace("’", "'")
+    lower = word.rpartition("/")[2].lower().replace("’", "'")
     if after[:1].isdigit():
         return not (
             lower in words.BEFORE_NUMBER | words.MAYBE_ENDS | words.TITLES
@@ -44,7 +44,7 @@ def full_stop_ends(before: str, after: str, *, word_is_whole: bool, stops: Stops
         return after.rstrip(".").lower() not in stops.after_ordinal if word_is_whole else None
     if (
         lower in words.TITLES_OR_STREETS
-        or len(lower) == 1
+        or (len(lower) == 1 and not lower.isdigit())
         or _LETTERS_WITH_DOTS.match(lower)
         or lower in words.MAYBE_ENDS
     ):

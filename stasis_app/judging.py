@@ -74,7 +74,7 @@ async def _means(utterance: Utterance, over: Phase, parts: Parts) -> bool:
     said = await _read(parts.hearing.in_time(utterance, _DEADLINE_MS), parts)
     if said is None:
         return utterance.voiced_ms >= _WORDS_MS
-    heard = parts.media.heard() if over is Phase.SPEAKING else None
+    heard = parts.media.heard() if over is not Phase.THINKING else None  # also of a turn that has ended
     language = parts.profile.language or said.language
     asked = first_words(language)  # that of the words, if the profile names none
     once = Reading(said.text, said.avg_logprob, said.first_words_logprob if asked else None)

@@ -17,7 +17,7 @@ BEFORE_NUMBER: Final = frozenset(
 # may end a sentence; a capital or nothing known against it decides
 MAYBE_ENDS: Final = frozenset(
     "a.m p.m am pm etc inc ltd co corp jr sr ave rd blvd ln hwy sq bros dept est min max hr hrs secs mins in "
-    "ft lb lbs oz ph.d b.a m.a b.sc m.sc mon tue tues wed thu thur thurs fri sat sun u.s u.k u.s.a d.c".split()
+    "ft mi km kg lb lbs oz ph.d b.a m.a b.sc m.sc mon tue tues wed thu thur thurs fri sat sun u.s u.k u.s.a d.c".split()
 )
 # a capital word after an abbreviation that still belongs to the same sentence
 GOES_ON: Final = frozenset(

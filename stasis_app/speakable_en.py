@@ -29,8 +29,11 @@ _MONEY: Final = {
 }
 _AMOUNT: Final = r"\d+(?:,\d{3})*(?:\.\d+)?"
 _SCALE: Final = {"k": "thousand", "m": "million", "bn": "billion"}
-_PER: Final = r"(?:month|week|day|night|hour|year|person|item|piece|mo|yr|hr)"
-_PER_WORD: Final = {"mo": "month", "yr": "year", "hr": "hour"}
+_PER: Final = r"(?:[a-z]{3,}|mo|yr|hr|lb|kg|mi|km)"
+_PER_WORD: Final = {
+    "mo": "month", "yr": "year", "hr": "hour", "min": "minute", "lb": "pound", "kg": "kilogram", "mi": "mile",
+    "km": "kilometer",
+}  # fmt: skip
 
 _DAYS: Final = {
     "mon": "Monday", "tue": "Tuesday", "tues": "Tuesday", "wed": "Wednesday", "thu": "Thursday",
@@ -239,7 +242,7 @@ _MONEY_RULES: Final = (
     rule(
         rf"(?:US|CA|AU)?(?P<sign>[$€£¥₹])\s?(?:(?P<low>{_AMOUNT})\s?[-–—]\s?(?:(?P=sign))?)?"
         rf"(?P<amount>{_AMOUNT})(?:\s?(?P<scale>[kKmM]|bn|thousand|million"
-        rf"|billion)\b)?(?:\s?/\s?(?P<per>{_PER})\b)?",
+        rf"|billion)\b)?(?:\s?/\s?(?P<per>{_PER})\b(?:\.(?=\s[a-z]))?)?",
         _money,
     ),
     rule(r"\b([Aa]n? \d[\d,]*) dollars (?=[a-z])(?!(?:and|per|for|to|or|a|an|off)\b)", r"\1 dollar "),
@@ -275,13 +278,17 @@ _UNIT_RULES: Final = (
     rule(rf"(?<![\w.,/])\d[\d.,]*(?:\s?[x×]\s?\d[\d.,]*)+(?=\s?(?:{_UNIT})(?!\w))|\b\d+x\d+\b", _times),
     rule(r"(?<=\bft )(\d{1,2}) in\b|(?<=\bfeet )(\d{1,2}) in\b", lambda m: _plural(m[1] or m[2], "inch")),
     rule(
-        r"(?<![\w.,])(\d+) W(?=\s(?:\d+(?:st|nd|rd|th)|[A-Z][a-z]+)\s(?:St|Ave|Blvd|Rd|Dr|Ln)\w*)", r"\1 West"
+        r"(?<![\w.,])(\d+) W\.?(?=\s(?:\d+(?:st|nd|rd|th)|[A-Z][a-z]+)\s(?:St|Ave|Blvd|Rd|Dr|Ln)\w*)",
+        r"\1 West",
     ),
     rule(
         rf"(?<![\w.,])({_AMOUNT})[\s-]?({_UNIT})(?:\s?/\s?(?=\d))",
         lambda m: f"{_plural(m[1], _UNITS[m[2]])} per ",
     ),
-    rule(rf"(?<![\w.,])({_AMOUNT})[\s-]?({_UNIT})(?![\w²³/])", lambda m: _plural(m[1], _UNITS[m[2]])),
+    rule(
+        rf"(?<![\w.,])({_AMOUNT})[\s-]?({_UNIT})(?![\w²³/])(?:\.(?=\s[a-z]))?",
+        lambda m: _plural(m[1], _UNITS[m[2]]),
+    ),
     rule(r"(?<=\d)\s?/\s?(month|week|day|night|hour|year|person)\b", r" per \1"),
     rule(r"(?<=[\w)])²|(?<=\w)\^2\b", " squared"),
     rule(r"(?<=[\w)])³|(?<=\w)\^3\b", " cubed"),

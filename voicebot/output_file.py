@@ -13,6 +13,7 @@ def check_output(option: str, path: Path | None, *, makes_folder: bool = False) 
     try:
         if makes_folder:
             path.parent.mkdir(parents=True, exist_ok=True)
+        path = path.resolve()  # of a link that leads to nothing yet, what it leads to
         new = not path.exists()
         if new or path.is_file() or path.is_dir():  # opening a pipe would wait for its reader
             os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))

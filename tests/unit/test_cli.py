@@ -233,6 +233,14 @@ def test_looking_at_a_file_leaves_what_was_there_and_nothing_else(tmp_path: Path
     assert not new.exists()
 
 
+def test_a_link_to_a_file_that_is_not_there_yet_stays(tmp_path: Path) -> None:
+    link, led_to = tmp_path / "link", tmp_path / "told.jsonl"
+    link.symlink_to(led_to)
+    check_output("--transcript-file", link)
+    assert link.is_symlink()
+    assert not led_to.exists()
+
+
 def test_a_configuration_is_shown_without_secrets(
     configuration: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -753,7 +753,7 @@ def test_a_text_in_any_script_is_taken_and_so_is_none(text: str) -> None:
         ("prompt: x, max_tokens: 3900", "workers.llm.context_tokens 4096 has to leave 300 for the talk"),
         (
             "prompt: x, max_answer_chars: 2000",
-            "is never reached: max_tokens 160 ends an answer before that, at about 640",
+            "is never reached: max_tokens 160 ends an answer before that, at 1280 characters at most: raise that",
         ),
     ],
 )

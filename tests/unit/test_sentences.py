@@ -57,6 +57,9 @@ WHOLE_SENTENCES = [
     "1.) Open the app.|2.) Tap on it.",
     "• 9. Open the app.|• 10. Tap on it.",
     "Take bus N°. 12 there.|Then walk.",
+    "We close at 6.|Come by before that.",
+    "See you at 5.|Feel free to call.",
+    "It is 3 mi. away.|It is a 10 min. walk, $2/mi. or so.|Good.",
     # addresses on the net
     "See example.com.|It is good.",
     "Go to https://example.com/a.b?c=d!e now.|Then wait.",

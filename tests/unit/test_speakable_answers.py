@@ -27,6 +27,14 @@ SIGNS = [
     ("hi", "−5 km", "-5 किलोमीटर"),
     ("xx-nowhere", "−5 x", "-5 x"),
 ]
+A_PIECE = [
+    ("en", "It is $20/visit, $15/class.", "It is 20 dollars per visit, 15 dollars per class."),
+    ("en", "It is $8/lb. this week.", "It is 8 dollars per pound this week."),
+    ("en", "It is $2/min. after that.", "It is 2 dollars per minute after that."),
+    ("en", "A 10-15 min. walk.", "A 10 to 15 minutes walk."),
+    ("en", "It is 3 mi. away.", "It is 3 miles away."),
+    ("en", "We are at 1200 W. Main St. today.", "We are at 1200 West Main Street today."),
+]
 SUMS_AND_RATIOS = [
     ("en", "5 - 3 = 2.", "5 minus 3 equals 2."),
     ("en", "3 * -2 = -6.", "3 times minus 2 equals minus 6."),
@@ -138,7 +146,7 @@ ADDRESSES = [
 
 @pytest.mark.parametrize(
     ("language", "written", "said"),
-    [*SIGNS, *SUMS_AND_RATIOS, *DATES, *FRACTIONS, *TOLD_ONE_BY_ONE, *TIMES_AND_MONEY, *ADDRESSES],
+    [*SIGNS, *A_PIECE, *SUMS_AND_RATIOS, *DATES, *FRACTIONS, *TOLD_ONE_BY_ONE, *TIMES_AND_MONEY, *ADDRESSES],
 )
 def test_said(language: str, written: str, said: str) -> None:
     assert speakable(written, language) == said

@@ -279,3 +279,19 @@ def test_a_passage_in_an_answer_is_heard_to_its_end(virtual_time: RunVirtual) ->
             assert passage in scene.asked()[-2]["content"]
 
     virtual_time(main())
+
+
+def test_yes_over_the_end_of_a_passage_that_asks_is_its_answer(virtual_time: RunVirtual) -> None:
+    passage = "This call is recorded and kept for thirty days, do you agree to that?"
+    profile = PROFILE.model_copy(update={"must_play": (passage,)})
+
+    async def main() -> None:
+        async with talk(profile) as scene:
+            await scene.ask("What happens with my words?", passage, NEXT)
+            await scene.until_heard(passage, for_s=len(passage) * 0.06 - 0.3)
+            await scene.say(SHORT, "Yes.")
+            await scene.until_said(NEXT)
+            assert scene.heard_s(passage) == pytest.approx(len(passage) * 0.06, abs=0.1)
+            assert scene.asked()[-1]["content"] == "Yes."
+
+    virtual_time(main())

@@ -11,6 +11,8 @@ from voicebot.config.model import Config
 from voicebot.config.source import KeyPath
 
 _TOKEN_CHARS = 4
+# no text has as many a token in the mean
+_LONG_TOKEN_CHARS = 8
 """Characters that make a token, about: what fits is an estimate."""
 
 LEAST_TALK_TOKENS = 300
@@ -70,11 +72,11 @@ def _lengths(here: KeyPath, profile: Profile) -> Iterator[Finding]:
                 (*here, "tools", "http", tool, "timeout_s"),
                 (*here, "answer_timeout_s"),
             )
-    most_chars = profile.max_tokens * _TOKEN_CHARS
+    most_chars = profile.max_tokens * _LONG_TOKEN_CHARS
     if "max_answer_chars" in profile.model_fields_set and profile.max_answer_chars > most_chars:
         yield finding(
-            f"is never reached: max_tokens {profile.max_tokens} ends an answer before that, at about {most_chars}"
-            f" characters: raise that to {-(-profile.max_answer_chars // _TOKEN_CHARS)}, or lower this",
+            f"is never reached: max_tokens {profile.max_tokens} ends an answer before that, at {most_chars}"
+            f" characters at most: raise that to {-(-profile.max_answer_chars // _TOKEN_CHARS)}, or lower this",
             (*here, "max_answer_chars"),
             (*here, "max_tokens"),
         )
