@@ -288,8 +288,8 @@ def test_yes_over_the_end_of_a_passage_that_asks_is_its_answer(virtual_time: Run
     async def main() -> None:
         async with talk(profile) as scene:
             await scene.ask("What happens with my words?", passage, NEXT)
-            await scene.until_heard(passage, for_s=len(passage) * 0.06 - 0.3)
-            await scene.say(SHORT, "Yes.")
+            await scene.until_heard(passage, for_s=len(passage) * 0.06 - 2.4)
+            await scene.say("finished01.wav", "Yes.")
             await scene.until_said(NEXT)
             assert scene.heard_s(passage) == pytest.approx(len(passage) * 0.06, abs=0.1)
             assert scene.asked()[-1]["content"] == "Yes."
