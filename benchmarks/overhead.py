@@ -163,6 +163,8 @@ def _last_to_first(over: Sequence[float], wait_ms: int) -> float | str:
     if not quarter:
         return "-"
     first, last = np.median(over[:quarter]) + wait_ms, np.median(over[-quarter:]) + wait_ms
+    if not np.isfinite(first + last):
+        return "inf" if np.isinf(last) else "-"
     return round(float(last / first), 3)
 
 

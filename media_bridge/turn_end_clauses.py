@@ -98,7 +98,7 @@ _RELATIVE_HEAD: Final = re.compile(
     rf"|ones? )[\w']+){{1,4}}?|an? (?:friend|guy|man|woman|person|colleague|lady|neighbou?r|relative|member"
     r"|customer)(?: of \w+)?)"
     rf"(?<!\band)(?<!\bor)(?<!\bbut)(?<!\bso)(?<!\bif)(?<!\bwhen)(?<!\bbecause)(?<!\bfor)(?<!\bof)(?<!\bto)(?<!\bas)(?<!\bthan)"
-    rf" (?:(?:that|which|who|where) (?:(?:{_PRONOUN}|(?:my|our|your|the) \w+) )?|{_PRONOUN} )(?P<clause>[\w' ]+)$"
+    rf" (?:(?:that|which|who|where) (?:(?:{_PRONOUN}|(?:my|our|your|the) \w+) )?|(?:i|you|we) )(?P<clause>[\w' ]+)$"
 )
 # "the number you", "the form that you": not even the clause's verb
 _RELATIVE_SUBJECT: Final = re.compile(

@@ -33,18 +33,22 @@ _WHOLE: Final = (
     r"\b(?:hope|hoping|believe|suppose|guess|expect|afraid|say|said|says|think|thought|is that|was that|how|why"
     rf"|or|imagine|assume|told {_PERSON}) so$",
     # not: "I guess not", "why not"
-    r"\b(?:hope|guess|suppose|afraid|think|believe|probably|maybe|perhaps|why|or|certainly|of course|definitely|better"
-    r"|rather|preferably) not$",
+    r"\b(?:hope|guess|suppose|afraid|think|believe|why|better|rather) not$",
+    r"^(?:\w+ )?(?:probably|maybe|perhaps|certainly|of course|definitely|preferably) not$",
+    r"(?<!whether )\bor not$",
     # what was asked: "That's all I wanted to know", "What do you want to know?"
     LEAD + r"(?:that's|that is|that was|this is|is that|it's|was that|it was) (?:all|everything|what"
     rf"|the (?:only )?thing) (?:that )?{_SUBJECT}(?:'d| would| just| really)* (?:want|wanted|need|needed|like|had"
     rf"|have|wish)(?: \w+)? to {_ASKING}$",
     LEAD + r"(?:what|which|who)(?: else)? (?:do|did|would|can|could|should) (?:you|i|we|they)(?: \w+)? (?:want"
     rf"|need|like|have|wish) to {_ASKING}$",
-    r"\bthat (?:i|we)(?:'m| am| can| could)? (?:know|aware|think|heard|remember|say|see|tell)(?: of)?$",
+    r"\b(?:not|nothing|nobody|none|no one|never|all)(?: \w+)? that (?:i|we)(?:'m| am| can| could)?"
+    r" (?:know|aware|think|heard|remember|say|see|tell)(?: of)?$",
     r"\b(?:know|see|is|was|get|that's|understand) what (?:i|he|she|they|we) (?:mean|meant)$",
-    r"\b(?:\w+n't|cannot|not|never|nor|no)\b(?: [\w']+)* either$",
-    LEAD + rf"(?:is|are|was|were|isn't|aren't) {_STAFF} in$|\b(?:if|whether|when|unless) {_STAFF} (?:is|are|was"
+    r"\b(?:\w+n't|cannot|not|never|nor|no)\b(?: [\w']+)*"
+    r"(?<!\bon)(?<!\bin)(?<!\bfor)(?<!\bof)(?<!\bto)(?<!\bwith)(?<!\bfrom)(?<!\bat) either$",
+    LEAD + rf"(?:is|are|was|were|isn't|aren't) (?!they ){_STAFF} in$"
+    rf"|\b(?:if|whether|when|unless) (?!they ){_STAFF} (?:is|are|was"
     r"|were|isn't) in$",
     LEAD + r"(?:has|have|had|did) (?:anyone|anybody|someone|somebody|he|she|they|i|you|we) (?:ever "
     r"|already )?called?$",
@@ -53,6 +57,7 @@ _WHOLE: Final = (
 )  # fmt: skip
 # more may follow, and does not have to
 _ENOUGH: Final = (
+    LEAD + r"(?:what|which) (?:kind|type|sort) of \w+$",
     r"^(?:if|even|quite|not) so$",
     # do: "Please do", "I already did"
     rf"\b(?:{_SUBJECT} {_ADVERB}|please|that'?ll|that will|that would|this will|that should) (?:do|does|did)$",

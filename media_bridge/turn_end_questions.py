@@ -31,7 +31,9 @@ _MEASURE: Final = (
 )
 # of which "how long" is an adverb: "how long" may be the object of "take", and no preposition's
 _TAKES_OBJECT: Final = rf"(?:what|which|who|whom|whose|whatever|whichever|how (?:many|much|{_MEASURE}))"
-_TAKES_NOUN: Final = r"(?:what|which|who|whom|whose|how many \w+)"
+_TAKES_NOUN: Final = (
+    rf"(?:what|which|who|whom|whose|how many \w+|how (?!far (?:is|are|was) ){_MEASURE}(?: \w+)?)"
+)
 _TAKES_NONE: Final = rf"(?:where|when|why|how(?! {_MEASURE}\b))"
 _PREPOSITION: Final = (
     r"(?:to|of|for|with|at|from|in|on|by|about|into|through|between|within|without|under|near|during|against"
@@ -39,12 +41,14 @@ _PREPOSITION: Final = (
 )
 # may end a clause on their preposition, which the question word or the relative clause has taken the object of
 _STRANDING: Final = {
-    "to": "addressed|allergic|applies|apply|assigned|attached|belong|belongs|charged|complain|connect|connected"
+    "to": "came|come|comes|deliver"
+    "|addressed|allergic|applies|apply|assigned|attached|belong|belongs|charged|complain|connect|connected"
     "|drive|driving|entitled|fly|flying|go|goes|going|gone|lead|leads|listen|listening|married|move|moved|moving"
     "|opposed|refer|referring|relate|reply|report|respond|return|returned|run|runs|sent|ship|similar|speak"
     "|speaking|spoke|spoken|subscribe|subscribed|switch|talk|talking|transfer|travel|travelling|used|went|write"
     "|writing|wrote",
-    "for": "account|applied|apply|applying|ask|asked|asking|billed|blamed|booked|call|calling|care|charged"
+    "for": "do it|get it|guaranteed|keep it|keep|open|rent it|rent|sell it"
+    "|account|applied|apply|applying|ask|asked|asking|billed|blamed|booked|call|calling|care|charged"
     "|compensated|covered|down|due|eligible|famous|go|good|head|heading|hope|hoping|insured|known|look|looked"
     "|looking|meant|paid|pay|paying|phoning|prepare|qualify|ready|register|registered|responsible|ringing|search"
     "|searching|shop|sign up|signed up|stand|stands|used|valid|vote|wait|waited|waiting|work|working|works",
@@ -54,10 +58,10 @@ _STRANDING: Final = {
     "with": "agree|begin|came|chat|come|compatible|deal|dealing|deals|dealt|done|go|happy|help|insured|live"
     "|living|registered|speak|speaking|spoke|start|stay|staying|talk|talking|travel|travelling|work|working|works"
     "|wrong",
-    "in": "arrive|available|based|born|come|enrolled|interested|involved|listed|live|living|located|made|packed"
+    "in": "arrive|fill|available|based|born|come|enrolled|interested|involved|listed|live|living|located|made|packed"
     "|paid|priced|put|sit|specialise|specialize|stay|staying|work|working|written",
     "on": "agree|am|are|based|booked|click|count|decide|depend|depends|focus|get|getting|going|insist|is|live"
-    "|press|printed|put|rely|running|sit|stop|travel|wait|was|work|working|written",
+    "|press|printed|put|rely|run|runs|running|sit|stop|travel|wait|was|work|working|written",
     "at": "aim|arrive|arrives|begin|get off|good|laugh|live|look|looking|meet|park|start|stay|staying|stop"
     "|stops|work|working",
     "about": "all|ask|asked|asking|call|calling|careful|complain|complaining|concerned|enquiring|happy|hear|it"
@@ -173,6 +177,8 @@ _SUBJECT_AT_END: Final = tuple(
     re.compile(pattern)
     for pattern in (
         LEAD
+        # "Who did the repair?", "Which one has the warranty?" ask for the one that did or has
+        + r"(?!who (?:did|does|do|has|have) |(?:what|which)(?: \w+){0,2} (?:has|have) )"
         + rf"(?:(?:what|which|how|when|where|why|who)(?: (?!{AUXILIARY} )\w+){{0,3}} )?(?:(?:{AUXILIARY}|has"
         rf"|have) (?:the|my|your|our|his|her|their)|{AUXILIARY} an?) (?:(?:new|old|next|last|first|second|other"
         r"|same|big|small|blue|red|whole|late|early|only) )?\w+$",
@@ -186,7 +192,6 @@ _SUBJECT_AT_END: Final = tuple(
         + rf"(?:{_BE}|{AUXILIARY}|has|have) (?:any|some|every|no)(?:one|body)(?: else)?$",
         LEAD + rf"(?:{_BE}|has|have) (?:{_POINTING}|anyone|anybody|someone|somebody) (?:still|already|usually"
         r"|always|also|ever|just)$",
-        LEAD + r"(?:what|which) (?:kind|type|sort) of \w+$",
         r"\bnot (?:how|what|where|when|who)$",
         r"\b(?:while|when|until|till|once|unless|where|whenever) (?:you|it|there)$",
     )

@@ -52,6 +52,11 @@ class Terms:
         return cls(**json.loads(os.environ[VARIABLE]))
 
 
+def closing(open_file: Path) -> Path:
+    """The file that tells the gate to take nothing more."""
+    return open_file.with_name("closing")
+
+
 class Gate:
     """ASGI middleware: what is below /v1/, behind 503 until warm, 429 when full, 413 for a body beyond 4 MiB; /health
     as of our other workers; 404 for all else that vLLM has."""
@@ -90,10 +95,12 @@ class Gate:
         return hmac.compare_digest(given, self._terms.token.encode())
 
     def _phase(self) -> str:
-        if Path(self._terms.open_file).exists():
-            self._was_open = True
-            return "ready"
-        return "draining" if self._was_open else "loading"
+        file = Path(self._terms.open_file)
+        if closing(file).exists():
+            return "draining"
+        # once is enough: who tidies /tmp must not close it
+        self._was_open = self._was_open or file.exists()
+        return "ready" if self._was_open else "loading"
 
     def _refusal(self) -> RequestError | None:
         match self._phase():

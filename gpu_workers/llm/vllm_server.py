@@ -19,7 +19,7 @@ import gpu_workers
 from gpu_workers.devices.plan import LlmPlacement
 from gpu_workers.errors import ModelError
 from gpu_workers.leash import leashed
-from gpu_workers.llm.gate import WARMING, Terms
+from gpu_workers.llm.gate import WARMING, Terms, closing
 from gpu_workers.llm.listening import check_port
 from gpu_workers.llm.vllm import command, environment, unplanned
 from gpu_workers.llm.warm import post
@@ -95,20 +95,19 @@ class _Server:
             process.wait()
 
     def open(self, file: Path) -> None:
-        """It takes requests from now on; as long as `file` is there."""
+        """It takes requests from now on, until it is told to stop."""
         self._open_file = file
-        file.touch()
         if self._stopping_since is None:
+            file.touch()
             log.info("llm worker ready: %s on %s", self._settings.model, self._placement.device)
-        else:
-            file.unlink(missing_ok=True)
 
     def stop(self) -> None:
         """The first time it may finish its answers, the second time not."""
         if self._stopping_since is None:
             self._stopping_since = time.monotonic()
             if self._open_file is not None:
-                self._open_file.unlink(missing_ok=True)
+                with suppress(OSError):  # a folder that was tidied away: vLLM's own refusals have to do
+                    closing(self._open_file).touch()
             if self._process is not None:
                 self._process.terminate()
         else:

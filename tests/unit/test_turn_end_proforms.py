@@ -55,6 +55,8 @@ WHOLE = {
     ],
 }  # fmt: skip
 UNFINISHED = [
+    "The last thing that I remember", "I can't come on either", "I couldn't find it in either",
+    "Can you check if they are in",
     "It broke, so.", "And so.", "I want to go there, and so.", "What I wanted to ask.",
     "All I wanted to know.", "I'd like to.", "We love to.",
     "I was going to.", "They told me.", "She told us.", "She said.", "I don't think that.",
@@ -67,6 +69,12 @@ UNFINISHED = [
     "When you.", "If I.", "I'd like to know if you can.",
     "It costs either.", "That's not how.", "The one thing I need to know.", "Yes, hello, I'd like to.",
 ]  # fmt: skip
+# no pro-form at all: judged like any other words
+NO_PROFORM = [
+    "I want to make sure that I know", "I was wondering whether or not", "It will probably not",
+    "They are definitely not",
+    "The price that we see",
+]  # fmt: skip
 HARDLY_STANDS = ["I understand that.", "I'll have either.", "I need another.", "Do you have any?"]
 
 
@@ -78,6 +86,23 @@ def test_what_stands_for_more_is_whole(text: str) -> None:
 @pytest.mark.parametrize("text", UNFINISHED)
 def test_what_looks_like_it_is_waited_for(text: str) -> None:
     assert ending(text) in WAITING
+
+
+@pytest.mark.parametrize("text", NO_PROFORM)
+def test_what_goes_on_has_not_the_shortest_wait(text: str) -> None:
+    assert ending(text) not in (Ending.FINISHED, Ending.ANSWERED)
+
+
+@pytest.mark.parametrize(
+    "text", ["Not that I know of.", "Nothing that I remember.", "Probably not.", "Are you coming or not?"]
+)
+def test_what_is_denied_is_whole(text: str) -> None:
+    assert ending(text) is Ending.FINISHED
+
+
+@pytest.mark.parametrize("text", ["What kind of bike?", "What type of lock?"])
+def test_a_question_back_may_be_whole(text: str) -> None:
+    assert ending(text) is Ending.NEUTRAL
 
 
 @pytest.mark.parametrize("text", HARDLY_STANDS)

@@ -44,12 +44,23 @@ UNFINISHED = {
         "Can my husband?", "Will the doctor?", "Does your shop?", "What does the warranty?", "When does the next bus?",
         "Is my order?", "Is the pool?", "Was the parcel?", "Are the tickets?", "How many bags can?",
         "Which platform is?",
-        "Can I wait here while you?", "How often does?", "Is it still?", "What kind of treatment?",
+        "Can I wait here while you?", "How often does?", "Is it still?",
         "Is anyone?", "How far in advance do I?",
         "Does the new model?", "Has my payment?",
     ],
 }  # fmt: skip
 FINISHED = {
+    "who did or has something": [
+        "Who has the keys?", "Who did the repair?", "Who does the repairs?", "Which one has the warranty?",
+        "What has the warranty?", "Which models have the motor?",
+    ],
+    "a price or a length with its preposition": [
+        "How much does it come to?", "What does it come to?", "How much would you do it for?",
+        "How much do they go for?",
+        "How long is it good for?", "How long can I rent it for?", "How long are you open for?",
+        "How far do you deliver to?",
+        "What form do I fill in?", "What does it run on?", "How much can I get it for?",
+    ],
     "a preposition whose noun is the question's": [
         "What is it for?", "What's that about?", "Who is this from?", "Who was it for?", "What are they about?",
         "What is it made of?", "Who do I talk to?", "Who am I speaking with?", "Which bus do I get on?",
