@@ -30,8 +30,8 @@ _WITHOUT_KEY: Final = frozenset({_HEALTH, "/metrics", "/metrics/", "/docs", "/op
 
 @dataclass(frozen=True)
 class Terms:
-    """`open_file` exists while the server takes requests: once it is warm, and until it is to end. `token` lets the
-    warm-up itself in before.
+    """`open_file` exists once the server is warm, and `closing` beside it once it is to end. `token` lets the warm-up
+    itself in before.
 
     `running` answers are written side by side, `waiting` more may wait; beyond that it is full.
     """
