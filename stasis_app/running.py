@@ -67,9 +67,9 @@ async def _look_for_ends(link: AriLink) -> None:
     while True:
         await asyncio.sleep(_LOOK_FOR_ENDS_S)
         try:
-            await link.end_calls_gone()
+            await link.ask_after_calls()
         except AriError as error:
-            log.warning("could not ask Asterisk which calls have ended: %s", error)
+            log.warning("could not ask Asterisk which calls have ended or are on hold: %s", error)
 
 
 @asynccontextmanager

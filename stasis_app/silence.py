@@ -25,6 +25,7 @@ class Silence:
         self._timers.forget(NoInput)
 
     def unhold(self, turn: int) -> None:
-        """It counts from here."""
-        self._held = False
-        self.count(turn)
+        """It counts from here. Without a hold before it nothing changes."""
+        if self._held:
+            self._held = False
+            self.count(turn)

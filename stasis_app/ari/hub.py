@@ -76,6 +76,10 @@ class Subscription:
     async def __anext__(self) -> AriEvent:
         return await self._waiting.get()
 
+    def unread(self) -> list[AriEvent]:
+        """What has come and was not read yet; now it is."""
+        return [self._waiting.get_nowait() for _ in range(self._waiting.qsize())]
+
     def _offer(self, event: AriEvent) -> bool:
         """The end of a channel gets through when a flood of its digits does not."""
         room = 2 * MAX_WAITING if isinstance(event, ENDINGS) else MAX_WAITING
@@ -156,6 +160,10 @@ class EventHub:
         """A caller whom nobody serves any more, and who could not be sent away: the next look finds out what to do."""
         self._callers.pop(channel_id, None)
         self._on_doubt()
+
+    def tell(self, event: ChannelEvent) -> None:
+        """What was found out of a channel by asking: its subscribers get it like an event of Asterisk's."""
+        self._deliver(event.channel_id, event)
 
     def adopt(self, channel: Channel) -> None:
         """A caller is in the app whose StasisStart was not heard."""

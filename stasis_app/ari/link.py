@@ -9,6 +9,7 @@ from typing import NoReturn, Self
 
 import aiohttp
 
+from ..holds import tell_holds
 from ..reconcile import end_calls_gone, reconcile
 from ..settings import AriSettings
 from ..to_its_end import to_its_end
@@ -75,6 +76,7 @@ class AriLink:
         self._look = asyncio.Event()
         self._unheard = asyncio.Event()
         self._version_checked = 0
+        self._may_hold: set[str] = set()
         self.counts = AriCounts()
         self.hub = EventHub(LegNames(instance, run), on_call, self._look.set, self.counts)
         self._runs = OtherRuns()
@@ -153,9 +155,10 @@ class AriLink:
             fatal = failures
         raise _first(fatal)
 
-    async def end_calls_gone(self) -> None:
-        """After AppReplaced: no event comes any more, so ask now and then. Raises AriError."""
+    async def ask_after_calls(self) -> None:
+        """After AppReplaced: no event comes any more, so ask now and then who is gone or on hold. Raises AriError."""
         await end_calls_gone(self.ari, self.hub)
+        await tell_holds(self.hub.callers, self.ari, self.hub)
 
     async def show_life(self) -> NoReturn:
         """After AppReplaced, until cancelled: tell the newcomer that the calls of this run are not left alone."""
@@ -194,6 +197,7 @@ class AriLink:
     def _changed(self, state: LinkState) -> None:
         if isinstance(state, Connected):
             self._look.set()
+            self._may_hold |= set(self.hub.callers)
             self._unheard.clear()
         elif isinstance(state, Lost):
             self._unheard.set()
@@ -213,12 +217,22 @@ class AriLink:
             try:
                 await self._check_asterisk()
                 await reconcile(self.ari, self.hub, self._runs, self._on_handed_back)
+                await self._ask_for_holds()
             except AriRefused:
                 raise
             except AriError as error:
                 log.warning("could not compare calls with Asterisk, trying again: %s", error)
                 self._look.set()
             await asyncio.sleep(LOOK_PAUSE_S)
+
+    async def _ask_for_holds(self) -> None:
+        """Of those who were here in a gap: whether it was told cannot be known."""
+        asked, self._may_hold = self._may_hold, set()
+        try:
+            await tell_holds(asked, self.ari, self.hub)
+        except AriError:
+            self._may_hold |= asked
+            raise
 
     async def _check_asterisk(self) -> None:
         """Once for each connection, for a new one may be to a new Asterisk: is it new enough, and may we change things?

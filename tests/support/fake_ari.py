@@ -15,6 +15,7 @@ from typing import Any, Self
 from aiohttp import WSCloseCode, web
 from pydantic import SecretStr
 
+from stasis_app.holds import HELD
 from stasis_app.settings import AriSettings
 
 APP = "voicebot"
@@ -49,6 +50,8 @@ class FakeChannel:
     app_name: str = "Stasis"
     app_data: str = APP
     state: str = "Ring"
+    held: bool | None = False
+    """Whether the caller's phone has us on hold; None for a channel that cannot tell, which is not SIP."""
 
     def json(self) -> dict[str, object]:
         dialplan = {"context": "inbound", "exten": "1234", "priority": 2}
@@ -317,10 +320,15 @@ class FakeAri:
         return self._with_channel(request.match_info["id"], go)
 
     async def _get_variable(self, request: web.Request) -> web.StreamResponse:
-        """Of functions only the one that asks for a place of the dialplan."""
-        if request.match_info["id"] not in self.channels:
+        """Of functions only those that ask for a place of the dialplan, and for a hold."""
+        channel = self.channels.get(request.match_info["id"])
+        if channel is None:
             return _error(404, "Channel not found")
         name = request.query["variable"]
+        if name == HELD:
+            if channel.held is None:
+                return _error(500, "Unable to read provided function")
+            return web.json_response({"value": "1" if channel.held else "0"})
         place = name.removeprefix("DIALPLAN_EXISTS(").removesuffix(")")
         if place == name:
             return _error(404, "Provided variable was not found")

@@ -12,7 +12,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from socket import SOCK_STREAM
@@ -169,9 +169,11 @@ async def talk(
         asyncio.TaskGroup() as group,
     ):
         prepare(theirs)
-        with nullcontext(folder) if folder else tempfile.TemporaryDirectory(prefix="talk-") as kept:
+        with (
+            nullcontext(folder) if folder else tempfile.TemporaryDirectory(prefix="talk-") as kept,
+            closing(LINES[TRANSPORT](ari)) as line,
+        ):
             setup = _setup(ari, theirs, profile, calls, Path(kept), more_workers or {}, processes)
-            line = LINES[TRANSPORT](ari)
             await line.open()
             stop = asyncio.Event()
             bot = group.create_task(run(setup, stop))
@@ -189,7 +191,6 @@ async def talk(
                 stop.set()
                 await asyncio.wait({bot})
                 speaking.cancel()
-                line.close()
 
 
 def _setup(

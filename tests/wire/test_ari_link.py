@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from stasis_app.ari.backoff import Waits
 from stasis_app.ari.errors import AppReplaced, AriRefused, AsteriskTooOld
-from stasis_app.ari.events import ChannelGone, ChannelHold, StasisStart
+from stasis_app.ari.events import ChannelEvent, ChannelGone, ChannelHold, ChannelUnhold, StasisStart
 from stasis_app.ari.link import AriLink
 from stasis_app.ari.stream import Connected, Down, LinkState, Lost, Replaced
 from tests.support.fake_ari import Act, FakeAri, FakeChannel, answers, hangs, until
@@ -121,8 +121,11 @@ async def test_a_lost_link_comes_back_and_ended_calls_are_told(how: str) -> None
                 event = await anext(ended)
             assert isinstance(event, ChannelGone)
             assert event.channel_id == channel.id
-            fake.send("ChannelHold", channel={"id": "1.2"})
             async with asyncio.timeout(10):
+                assert isinstance(
+                    await anext(going_on), ChannelUnhold
+                )  # it was asked: events may have been lost
+                fake.send("ChannelHold", channel={"id": "1.2"})
                 assert isinstance(await anext(going_on), ChannelHold)
         kinds = [type(state) for state in world.states]
         # a port that is closed, or a 404 while ARI is not loaded yet, tells that it was a restart
@@ -226,6 +229,58 @@ async def test_a_right_that_is_taken_away_is_fatal_whoever_finds_out() -> None:
             await world.running
 
 
+@pytest.mark.parametrize(
+    ("now", "told"), [(True, ChannelHold), (False, ChannelUnhold), (None, ChannelUnhold)], ids=str
+)
+async def test_after_a_gap_each_caller_is_known_to_be_on_hold_or_not(
+    now: bool | None, told: type[ChannelEvent]
+) -> None:
+    async with FakeAri() as fake, rig(fake) as world:
+        await fake.connected()
+        fake.caller("1.1")
+        await until(lambda: len(world.calls) == 1)
+        with world.link.hub.subscribe("1.1") as news:
+            fake.channels["1.1"].held = now
+            fake.abort_sockets()
+            await fake.connected(2)
+            async with asyncio.timeout(10):
+                assert isinstance(await anext(news), told)
+
+
+async def test_a_hold_that_is_told_counts_more_than_an_older_answer() -> None:
+    async with FakeAri() as fake, rig(fake) as world:
+        await fake.connected()
+        fake.caller("1.1")
+        await until(lambda: len(world.calls) == 1)
+        with world.link.hub.subscribe("1.1") as news:
+
+            async def late(_: web.Request, act: Act) -> web.StreamResponse:
+                answer = await act()
+                fake.send("ChannelHold", channel={"id": "1.1"})
+                await asyncio.sleep(0.2)  # the event is read before this answer
+                return answer
+
+            fake.faults["get_variable"] = [late]
+            fake.abort_sockets()
+            await fake.connected(2)
+            await until(lambda: not fake.faults["get_variable"])
+            await asyncio.sleep(0.4)
+            assert [type(event) for event in news.unread()] == [ChannelHold]
+
+
+async def test_holds_are_asked_for_again_when_asterisk_did_not_answer() -> None:
+    async with FakeAri() as fake, rig(fake) as world:
+        await fake.connected()
+        fake.caller("1.1")
+        await until(lambda: len(world.calls) == 1)
+        with world.link.hub.subscribe("1.1") as news:
+            fake.channels["1.1"].held = True
+            fake.faults["get_variable"] = [hangs]
+            fake.abort_sockets()
+            async with asyncio.timeout(10):
+                assert isinstance(await anext(news), ChannelHold)
+
+
 async def test_being_replaced_is_fatal_and_calls_can_still_be_ended() -> None:
     async with FakeAri() as fake, rig(fake) as first:
         await fake.connected()
@@ -238,7 +293,7 @@ async def test_being_replaced_is_fatal_and_calls_can_still_be_ended() -> None:
         assert first.states == [Connected(), Replaced()]
         fake.channels.pop("1.1")
         with first.link.hub.subscribe("1.1") as events:
-            await first.link.end_calls_gone()
+            await first.link.ask_after_calls()
             assert isinstance(await anext(events), ChannelGone)
         await first.link.ari.hangup("1.2")
         assert fake.channels == {}

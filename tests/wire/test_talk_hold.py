@@ -10,6 +10,7 @@ import pytest
 
 from caller_phone.talkspurt import voiced_bounds
 from media_bridge.settings import TransportName
+from stasis_app.ari.errors import AppReplaced
 from stasis_app.settings import CallSettings, Phrases
 from tests.support.fake_workers import Fault
 from tests.support.media_call import speech
@@ -27,6 +28,7 @@ SOON_S = 0.15
 
 async def hold(scene: Scene, on: bool) -> float:
     """Asterisk tells it; gives the instant from which on it counts."""
+    scene.ari.channels[CALLER].held = on
     scene.ari.send("ChannelHold" if on else "ChannelUnhold", channel={"id": CALLER})
     await asyncio.sleep(SOON_S)
     return scene.now
@@ -195,6 +197,61 @@ class TestTheCallerWasSpeaking:
                     pass
                 await scene.until_said(PHRASES.apology)
                 assert is_whole(scene, LONG)
+
+        virtual_time(main())
+
+
+class TestNobodyTells:
+    """A4: the event is lost in a gap of the event socket, or goes to the process that replaced this one."""
+
+    @pytest.mark.parametrize("sip", [True, False], ids=["sip", "not-sip"])
+    def test_who_came_back_in_a_gap_is_heard(self, virtual_time: RunVirtual, sip: bool) -> None:
+        async def main() -> None:
+            async with talk() as scene:
+                await scene.quiet()
+                await hold(scene, True)
+                scene.ari.channels[CALLER].held = False if sip else None
+                scene.ari.abort_sockets()
+                await scene.ari.connected(2)
+                await asyncio.sleep(5)
+                await scene.ask("Tell me about bikes.", NEXT)
+                await scene.until_said(NEXT)
+
+        virtual_time(main())
+
+    def test_who_was_put_on_hold_in_a_gap_is_not_asked(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            async with talk() as scene:
+                await scene.ask("Tell me about bikes.", LONG)
+                await scene.until_heard(LONG, for_s=1.0)
+                scene.ari.channels[CALLER].held = True
+                scene.ari.abort_sockets()
+                await scene.ari.connected(2)
+                await asyncio.sleep(5)
+                since = scene.now
+                await asyncio.sleep(HOLD_S)
+                assert not scene.spurts(since)
+                await hold(scene, False)
+                await scene.until_said(LONG)
+
+        virtual_time(main())
+
+    def test_a_replaced_process_asks(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            with pytest.RaisesGroup(AppReplaced, flatten_subgroups=True):
+                async with talk(calls=CallSettings(drain_s=600)) as scene:
+                    await scene.quiet()
+                    scene.ari.send("ApplicationReplaced")
+                    await scene.until(lambda: any(scene.ari.globals.values()))
+                    scene.ari.channels[CALLER].held = True
+                    await asyncio.sleep(3)
+                    since = scene.now
+                    await asyncio.sleep(HOLD_S)
+                    assert not scene.spurts(since)
+                    scene.ari.channels[CALLER].held = False
+                    await asyncio.sleep(3)
+                    await scene.ask("Tell me about bikes.", NEXT)
+                    await scene.until_said(NEXT)
 
         virtual_time(main())
 
