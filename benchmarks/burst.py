@@ -8,13 +8,13 @@ A real Asterisk, SIPp, the call process as a process of its own; only the models
 import argparse
 import asyncio
 import re
-import statistics
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from benchmarks.quantile import in_whole, quantile
 from benchmarks.report import publish, table
 from tests.support.bot import nothing_left
 from tests.support.bot_process import process
@@ -95,9 +95,7 @@ async def measure(places: int, rounds: int) -> list[Answers]:
 
 
 def row(name: str, ms: Sequence[float]) -> list[str]:
-    ordered = sorted(ms)
-    p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
-    return [name, str(len(ms)), *(f"{value:.0f}" for value in (statistics.median(ms), p95, ordered[-1]))]
+    return [name, str(len(ms)), *(str(in_whole(quantile(ms, percent))) for percent in (50, 95, 100))]
 
 
 def main() -> None:

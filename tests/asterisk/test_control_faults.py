@@ -16,7 +16,7 @@ from caller_phone.script import Say, WaitAnswer, run_script
 from stasis_app.ari.errors import AppReplaced
 from stasis_app.reconcile import ORPHAN_GRACE_S
 from stasis_app.settings import CallSettings
-from tests.support.bot import MEDIA, Bot, nothing_left, running_bot
+from tests.support.bot import MEDIA, PROFILE, Bot, nothing_left, running_bot
 from tests.support.callers import PATIENCE_S, greeted, number, until
 from tests.support.fake_workers import FakeWorkers, Fault, fake_workers
 from tests.support.line import line_to
@@ -94,6 +94,39 @@ async def test_calls_live_through_cuts_and_silence_and_what_ended_meanwhile_is_c
         await bot.until_idle()
         assert await ended(bot, "caller_hung_up") == 4
         assert await bot.metric("voicebot_defects_total") == 0
+    await nothing_left(asterisk)
+
+
+async def test_a_hold_is_known_that_nobody_told(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    """A4: who is back is asked whether they are there, and who is not is left in peace, also when it was not told."""
+    impatient = PROFILE.model_copy(update={"no_input_s": 1.0, "no_input_prompts": 1})
+    async with (
+        line_to(HOST, asterisk.http_port) as line,
+        running_bot(asterisk, workers, tmp_path, ari_url=line.url, profile=impatient) as bot,
+        Phone() as phone,
+        AsyncExitStack() as stack,
+    ):
+        back = await greeted(stack, phone, asterisk)
+        await back.hold()
+        line.shut = True
+        line.cut()
+        await back.unhold()
+        line.heal()
+        await until(lambda: not back.is_up)
+
+        away = await greeted(stack, phone, asterisk)
+        line.shut = True
+        line.cut()
+        await away.hold()
+        line.heal()
+        await until(lambda: connected(bot))
+        await asyncio.sleep(6)  # asked and sent away by then if the bot thought that they were there
+        assert away.is_up
+        await away.unhold()
+        await until(lambda: not away.is_up)
+        assert await ended(bot, "normal") == 2
     await nothing_left(asterisk)
 
 

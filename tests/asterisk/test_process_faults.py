@@ -34,6 +34,8 @@ QUESTION = ROOT / "tests" / "data" / "speech" / "price01.wav"
 FREEZE_S = 8.0
 CALLS = int(os.environ.get("VOICEBOT_FROZEN_CALLS", "25"))
 """So many hang up while the bot is frozen, and so many after it."""
+ROW, ROW_RATE = map(int, os.environ.get("VOICEBOT_ROW", "70,10").split(","))
+"""So many calls in a row, three times, and how many a second begin."""
 
 SECRETS = ("for-tests-only", WORKERS_KEY)
 """Of ARI (tests/support/rig.py) and of the workers."""
@@ -111,18 +113,18 @@ def burst(instants: list[float]) -> int:
 async def test_two_hundred_calls_in_a_row_leave_the_process_as_it_was(
     asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
 ) -> None:
-    """D28: files, threads and memory after the first 70 calls, and after 140 more."""
+    """P1, D28: files, threads and memory after the first 70 calls, and after 140 more."""
     async with process(asterisk, workers, tmp_path) as bot:
         held = []
         for _ in range(3):
             result = await run_sipp(
-                "uac_silent", asterisk, calls=70, rate=10, pause_ms=800, keys={"rtp_port": "9"}
+                "uac_silent", asterisk, calls=ROW, rate=ROW_RATE, pause_ms=800, keys={"rtp_port": "9"}
             )
             assert result.failed == 0
             await bot.bot.until_idle(20)
             await nothing_left(asterisk)
             held.append(Held.of(bot.running.pid))
-        assert await bot.ended("caller_hung_up") == 210
+        assert await bot.ended("caller_hung_up") == 3 * ROW
     warm, *later = held
     for now in later:
         assert now.files <= warm.files + 2, held
