@@ -118,6 +118,11 @@ class MediaSession:
     def on_hold(self) -> bool:
         return self._on_hold
 
+    def sound_comes(self, within_s: float) -> bool:
+        """Whether the caller's phone sends: something came so short a time ago, and it is not on hold."""
+        heard_at = self._transport.last_heard_at
+        return not self._on_hold and heard_at is not None and self._clock() - heard_at <= within_s
+
     # --- the bot's voice
 
     def start_turn(self, turn: int) -> None:

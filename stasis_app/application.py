@@ -15,7 +15,7 @@ from gpu_workers.settings import WorkersSettings
 from media_bridge.plane import MediaPlane
 from media_bridge.settings import MediaSettings
 from stasis_app.admission import WORKERS, Admission, Resource, share
-from stasis_app.ari.events import StasisStart
+from stasis_app.ari.events import Channel, StasisStart
 from stasis_app.ari.link import AriLink
 from stasis_app.ari.stream import Connected, Down, LinkState
 from stasis_app.call import Call
@@ -76,7 +76,7 @@ class Application:
 
     def on_call(self, start: StasisStart) -> None:
         """A caller has entered our Stasis application."""
-        channel_id, call_id, name = start.channel.id, secrets.token_hex(4), _profile_name(start.args)
+        visit, call_id, name = start.channel, secrets.token_hex(4), _profile_name(start.args)
         profile = self._setup.profiles.get(name)
         if profile is None:
             log.error(
@@ -84,17 +84,17 @@ class Application:
                 name,
                 ", ".join(sorted(self._setup.profiles)),
             )
-            self._refuse(channel_id, "unknown_profile")
+            self._refuse(visit, "unknown_profile")
         elif not self._board.phrases.knows(profile):
-            self._refuse(channel_id, "not_ready")
+            self._refuse(visit, "not_ready")
         elif self._overloaded:
-            self._refuse(channel_id, "overloaded")
+            self._refuse(visit, "overloaded")
         elif reason := self._no_place(call_id, profile):
-            self._refuse(channel_id, reason)
+            self._refuse(visit, reason)
         else:
             call = self._calls[call_id] = Call(start, call_id, profile, self._board)
             self._idle.clear()
-            carrying = self._carrying[call_id] = self._group.create_task(self._carry(channel_id, call))
+            carrying = self._carrying[call_id] = self._group.create_task(self._carry(visit, call))
             # also when it was cancelled before it began
             carrying.add_done_callback(lambda _: self._over(call_id))
 
@@ -102,9 +102,9 @@ class Application:
     def _overloaded(self) -> bool:
         return not self._plane.has_room(len(self._calls))
 
-    def _refuse(self, channel_id: str, reason: str) -> None:
+    def _refuse(self, visit: Channel, reason: str) -> None:
         log.info("a call is handed back to the dialplan: %s", reason)
-        self._group.create_task(self._board.hand_back(channel_id, reason))
+        self._group.create_task(self._board.hand_back(visit, reason))
 
     def _no_place(self, call_id: str, profile: Profile) -> str | None:
         """Reserve all that the call needs; the word for VOICEBOT_REASON when there is no room."""
@@ -131,7 +131,7 @@ class Application:
         if not self._calls:
             self._idle.set()
 
-    async def _carry(self, channel_id: str, call: Call) -> None:
+    async def _carry(self, visit: Channel, call: Call) -> None:
         metrics = self._board.metrics
         metrics.calls.inc()
         log.info("call %s begins", call.call_id)
@@ -145,7 +145,7 @@ class Application:
         except Exception:
             log.exception("call %s ended by a defect", call.call_id)
             metrics.defects.labels("call").inc()
-            await self._board.hand_back(channel_id, "defect")
+            await self._board.hand_back(visit, "defect")
         finally:
             timer.cancel()
             metrics.calls.dec()

@@ -50,6 +50,8 @@ INTERRUPTED = {Phase.CHECKING, Phase.JUDGING, Phase.JUDGING_LATE, Phase.TALKING_
 GREET_ANYWAY_S = 0.25
 """The greeting begins with the caller's first packet, when the phone's audio is open, or this long after the leg."""
 
+SOUND_STOPPED_S = 1.0
+"""Sound that last came longer ago had stopped before the event port was found closed: that takes 0.25 s."""
 ASTERISK_DOWN_S = 0.5
 """No event socket can be opened and no sound came for this long: Asterisk has ended, and the call with it."""
 
@@ -96,14 +98,21 @@ class Call:
         self.post(talk.CallLimit())
 
     def asterisk_is_down(self) -> None:
-        """Its event port is closed. Where sound still comes Asterisk lives, and so does the call."""
+        """Its event port is closed, or ARI is gone. Where sound still comes Asterisk lives, and so does the call.
+
+        Of a caller whose sound had stopped before, on hold or by silence suppression, that says nothing: what Asterisk
+        lists when it can be asked again decides.
+        """
+        session = self._session
+        if session is None:
+            return
         self._why_gone = "asterisk_lost"
-        if self._session is not None and not self._timers.waits(talk.MediaLost):
-            heard = self._session.stats().packets_in
+        if session.sound_comes(SOUND_STOPPED_S) and not self._timers.waits(talk.MediaLost):
+            heard = session.stats().packets_in
             self._timers.call(talk.MediaLost, ASTERISK_DOWN_S, lambda: self._end_if_silent(heard))
 
     def _end_if_silent(self, heard: int) -> None:
-        if self._session is not None and self._session.stats().packets_in > heard:
+        if self._session is not None and (self._session.on_hold or self._session.stats().packets_in > heard):
             self._why_gone = "caller_hung_up"
         else:
             self.post(talk.MediaLost("asterisk_lost"))
@@ -147,11 +156,11 @@ class Call:
                 return "caller_hung_up"
             log.warning("%s", error)
             self._cause = "media_failed"
-            await self._board.hand_back(self._start.channel.id, "media_failed")
+            await self._board.hand_back(self._start.channel, "media_failed")
         except NoPortError as error:
             log.warning("call %s: %s", self.call_id, error)
             self._cause = "no_port"
-            await self._board.hand_back(self._start.channel.id, "no_port")
+            await self._board.hand_back(self._start.channel, "no_port")
         except AriRefused:
             self._cause = "ari_refused"  # the link has been told, and the process ends with it
         return self._cause
@@ -161,7 +170,7 @@ class Call:
     ) -> None:
         """When the process ends at once the caller goes on in the dialplan, not on a dead line."""
         if kind is not None and issubclass(kind, asyncio.CancelledError):
-            await self._board.hand_back(self._start.channel.id, "stopped" if self.connected else "draining")
+            await self._board.hand_back(self._start.channel, "stopped" if self.connected else "draining")
 
     def _tap(self) -> Tap | None:
         def tap(caller: bytes, bot: bytes) -> None:
@@ -176,8 +185,10 @@ class Call:
                 self._on_leg(event)
                 continue
             match event:
-                case _ if isinstance(event, ENDINGS):
+                case ChannelGone():
                     self.post(talk.CallerGone(self._why_gone))
+                case _ if isinstance(event, ENDINGS):
+                    self.post(talk.CallerGone("caller_hung_up"))
                 case ChannelDtmfReceived(digit=digit):
                     self._keys.press(digit)
                 case ChannelHold():
@@ -293,7 +304,7 @@ class Call:
         transfer = self._profile.tools.transfer
         if self._onward is not None and transfer is not None:
             target = transfer.targets[self._onward]
-            self._cause = await put_through(self._board, self._start.channel.id, self._onward, target)
+            self._cause = await put_through(self._board, self._start.channel, self._onward, target)
 
     def _will_go_onward(self, target: str) -> None:
         self._onward = target
@@ -304,9 +315,10 @@ class Call:
             self._board.metrics.tools.labels(HANG_UP, "ok").inc()
         try:
             await self._board.link.ari.hangup(self._start.channel.id)
+            self._board.link.hub.left(self._start.channel)
         except AriError as error:
             log.warning("call %s: could not hang up, trying again: %s", self.call_id, error)
-            self._board.link.hub.abandon(self._start.channel.id)
+            self._board.link.hub.abandon(self._start.channel)
 
     def _count(self, session: MediaSession) -> None:
         self.sound = Sound(session.offer.medium.transport, session.stats(), session.quality())

@@ -3,6 +3,7 @@
 import logging
 
 from stasis_app.ari.errors import AriError
+from stasis_app.ari.events import Channel
 from stasis_app.history import History
 from stasis_app.seams import CallRequests
 from stasis_app.settings import Profile
@@ -54,28 +55,29 @@ async def is_there(ari: CallRequests, channel_id: str, name: str, target: Target
     return found == "1"
 
 
-async def put_through(board: Switchboard, channel_id: str, name: str, target: Target) -> str:
+async def put_through(board: Switchboard, visit: Channel, name: str, target: Target) -> str:
     """Send the caller there, with VOICEBOT_REASON=transfer; where that fails, on behind Stasis() as ever.
 
     Returns how the call has ended by that, as `voicebot_calls_ended_total` names it.
 
     Once begun it is done, also when the process is told to end meanwhile.
     """
-    return await to_its_end(_put_through(board, channel_id, name, target))
+    return await to_its_end(_put_through(board, visit, name, target))
 
 
-async def _put_through(board: Switchboard, channel_id: str, name: str, target: Target) -> str:
+async def _put_through(board: Switchboard, visit: Channel, name: str, target: Target) -> str:
     ari = board.link.ari
     try:
-        await ari.set_variable(channel_id, "VOICEBOT_REASON", "transfer")
-        await ari.set_variable(channel_id, TRANSFER_VARIABLE, name)
-        await ari.continue_in_dialplan(channel_id, target.context, target.extension, target.priority)
+        await ari.set_variable(visit.id, "VOICEBOT_REASON", "transfer")
+        await ari.set_variable(visit.id, TRANSFER_VARIABLE, name)
+        await ari.continue_in_dialplan(visit.id, target.context, target.extension, target.priority)
+        board.link.hub.left(visit)
     except AriError as error:
         if error.gone:
             return "caller_hung_up"
         log.warning("a caller could not be put through to %s, and is handed back: %s", name, error)
         board.metrics.tools.labels(TRANSFER, "failed").inc()
-        await board.hand_back(channel_id, "transfer_failed")
+        await board.hand_back(visit, "transfer_failed")
         return "transfer_failed"
     board.metrics.tools.labels(TRANSFER, "ok").inc()
     return "transferred"

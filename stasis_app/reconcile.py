@@ -80,10 +80,12 @@ def plan(
     names: LegNames,
     callers: AbstractSet[str],
     legs: AbstractSet[str],
+    unserved: AbstractSet[str] = frozenset(),
     alive: AbstractSet[str] = frozenset(),
 ) -> list[Action]:
     """Compare what Asterisk listed with the live callers (channel ids) and legs (call ids). Pure.
 
+    `unserved`: those of the callers who have no call.
     `alive`: other runs of this bot that finish their calls. Foreign channels, other bots' legs and those of runs that
     live are left alone, and so is a caller in a bridge of theirs.
     """
@@ -111,7 +113,7 @@ def plan(
             for channel in channels
             if channel.in_app(app)
             and not is_media_channel(channel.id)
-            and channel.id not in callers
+            and channel.id not in callers - unserved
             and channel.id not in served_elsewhere
         ),
     ]
@@ -147,10 +149,11 @@ async def reconcile(
 
 async def end_calls_gone(ari: Ari, hub: EventHub) -> None:
     """Only end the calls whose caller is gone: for a process that gets no more events. Raises AriError."""
-    known = set(hub.callers)
-    for gone in callers_gone(await ari.list_channels(), ari.app, known):
-        log.warning("reconcile: %s", gone)
-        hub.gone(gone.channel_id)
+    before = dict(hub.callers)
+    for gone in callers_gone(await ari.list_channels(), ari.app, before.keys()):
+        if hub.callers.get(gone.channel_id) is before[gone.channel_id]:
+            log.warning("reconcile: %s", gone)
+            hub.gone(gone.channel_id)
 
 
 def _may_be_anothers(action: Action, names: LegNames) -> bool:
@@ -182,9 +185,12 @@ async def apply(
                 case Adopt(channel):
                     hub.adopt(channel)
                 case HandBack(channel_id):
+                    visit = hub.callers.get(channel_id)
                     await ari.set_variable(channel_id, "VOICEBOT_REASON", STOPPED)
                     await ari.continue_in_dialplan(channel_id)
                     on_refused(STOPPED)
+                    if visit is not None:
+                        hub.left(visit)
         except AriError as error:
             if not error.gone:
                 failures.append(error)
@@ -192,15 +198,27 @@ async def apply(
 
 
 async def _look(ari: Ari, hub: EventHub, runs: OtherRuns) -> list[Action]:
-    before = set(hub.callers)
+    before = dict(hub.callers)
     channels = await ari.list_channels()
     bridges = await ari.list_bridges()
     listed = [*(channel.id for channel in channels), *(bridge.id for bridge in bridges)]
     alive = await _other_runs(ari, hub.names, listed, runs)
-    now = set(hub.callers)
-    actions = plan(channels, bridges, app=ari.app, names=hub.names, callers=now, legs=hub.legs, alive=alive)
-    # who came while the lists were being made is not in them
-    return [action for action in actions if not isinstance(action, CallerGone) or action.channel_id in before]
+    now = hub.callers
+    actions = plan(
+        *(channels, bridges),
+        app=ari.app,
+        names=hub.names,
+        callers=now.keys(),
+        legs=hub.legs,
+        unserved=hub.unserved,
+        alive=alive,
+    )
+    # who came, or came back, while the lists were being made is not in them
+    return [
+        action
+        for action in actions
+        if not isinstance(action, CallerGone) or before.get(action.channel_id) is now[action.channel_id]
+    ]
 
 
 async def _other_runs(ari: Ari, names: LegNames, listed: Iterable[str], runs: OtherRuns) -> frozenset[str]:

@@ -11,7 +11,9 @@ class Waits:
     starting_s: float = 1.0
     """The longest wait while Asterisk is down or starting: a try costs nothing, and callers wait."""
     most_s: float = 5.0
-    """The longest wait in every other trouble."""
+    """The longest wait in every other trouble that has lasted for `soon_tries`."""
+    soon_tries: int = 60
+    """Before that many none waits longer than `starting_s`: a line that was cut is mostly healed within a minute."""
     healthy_s: float = 30.0
     """A connection that lived this long ends the row of failures; connecting alone does not."""
 
@@ -47,6 +49,8 @@ class Backoff:
 
     def next_s(self, longest_s: float, jitter: float) -> float:
         """The next wait. `jitter`, 0 to 1, picks from its upper half: many bots must not come at once."""
+        if self.failures < self._waits.soon_tries:
+            longest_s = min(longest_s, self._waits.starting_s)
         wait_s = min(longest_s, self._waits.first_s * float(1 << min(self.failures, 16)))
         self.failures += 1
         return wait_s * (0.5 + jitter / 2)

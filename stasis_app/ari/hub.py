@@ -109,12 +109,21 @@ class EventHub:
         self._on_doubt = on_doubt
         self._subscribers: dict[str, list[Subscription]] = {}
         self._callers: dict[str, Channel] = {}
+        self._left: set[str] = set()
         self._legs: set[str] = set()
 
     @property
     def callers(self) -> Mapping[str, Channel]:
-        """Callers in the app, by channel id: from their StasisStart to their end."""
+        """Callers in the app, by channel id: from their StasisStart to their end.
+
+        One object is one visit: a caller who comes back from the dialplan has the same id and another object.
+        """
         return MappingProxyType(self._callers)
+
+    @property
+    def unserved(self) -> frozenset[str]:
+        """Callers in the app whom nobody listens to: their call has not begun yet, or is over."""
+        return frozenset(self._callers.keys() - self._subscribers.keys())
 
     @property
     def legs(self) -> frozenset[str]:
@@ -142,7 +151,7 @@ class EventHub:
         elif isinstance(event, ChannelEvent | PlaybackFinished):
             heard = self._deliver(event.channel_id, event)
             if isinstance(event, StasisEnd):
-                heard = self._callers.pop(event.channel_id, None) is not None or heard
+                heard = self._forget(event.channel_id) is not None or heard
             if not heard and event.channel_id not in self._callers:
                 self._nobody_heard(event)
 
@@ -152,13 +161,22 @@ class EventHub:
 
     def gone(self, channel_id: str) -> None:
         """A caller ended unheard: tell its subscribers with ChannelGone."""
-        channel = self._callers.pop(channel_id, None)
+        channel = self._forget(channel_id)
         if channel is not None:
             self._deliver(channel_id, ChannelGone(channel))
 
-    def abandon(self, channel_id: str) -> None:
+    def left(self, visit: Channel) -> None:
+        """A caller was sent away, and Asterisk has done it: should they come back, that is no duplicate.
+
+        The StasisEnd of this visit may be told before or after this, or be lost in a gap.
+        """
+        if self._is_here(visit):
+            self._left.add(visit.id)
+
+    def abandon(self, visit: Channel) -> None:
         """A caller whom nobody serves any more, and who could not be sent away: the next look finds out what to do."""
-        self._callers.pop(channel_id, None)
+        if self._is_here(visit):
+            self._forget(visit.id)
         self._on_doubt()
 
     def tell(self, event: ChannelEvent) -> None:
@@ -167,14 +185,24 @@ class EventHub:
 
     def adopt(self, channel: Channel) -> None:
         """A caller is in the app whose StasisStart was not heard."""
+        if channel.id in self.unserved:
+            self._forget(channel.id)  # an earlier visit, whose end was not heard either
         self._caller_came(StasisStart(channel, channel.app_args))
 
     def _caller_came(self, event: StasisStart) -> None:
-        if event.channel_id in self._callers:
+        if event.channel_id in self._callers.keys() - self._left:
             self.counts.duplicate_starts += 1
             return
+        self._left.discard(event.channel_id)
         self._callers[event.channel_id] = event.channel
         self._on_call(event)
+
+    def _is_here(self, visit: Channel) -> bool:
+        return self._callers.get(visit.id) is visit
+
+    def _forget(self, channel_id: str) -> Channel | None:
+        self._left.discard(channel_id)
+        return self._callers.pop(channel_id, None)
 
     def _deliver(self, channel_id: str, event: AriEvent) -> bool:
         """Returns whether anybody listens."""

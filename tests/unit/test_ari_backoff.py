@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,12 +27,21 @@ def test_what_is_tried_again_and_how_soon(status: int | None, refused: bool, lon
 
 
 def test_waits_double_up_to_the_cap() -> None:
-    backoff = Backoff(WAITS)
+    backoff = Backoff(replace(WAITS, soon_tries=0))
     assert [backoff.next_s(5.0, jitter=1.0) for _ in range(7)] == [0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
 
 
-def test_only_health_ends_the_row_of_failures() -> None:
+def test_none_of_the_first_waits_is_longer_than_a_second() -> None:
+    """P7: whatever the trouble is, a line that is healed within a minute is found so within a second."""
     backoff = Backoff(WAITS)
+    waits = [backoff.next_s(5.0, jitter=1.0) for _ in range(61)]
+    assert waits[:4] == [0.25, 0.5, 1.0, 1.0]
+    assert max(waits[:60]) == 1.0
+    assert waits[60] == 5.0
+
+
+def test_only_health_ends_the_row_of_failures() -> None:
+    backoff = Backoff(replace(WAITS, soon_tries=0))
     for _ in range(5):
         backoff.next_s(5.0, 1.0)
     backoff.lost(lived_s=29.9)

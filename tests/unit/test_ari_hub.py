@@ -112,6 +112,42 @@ async def test_a_caller_gone_unheard_is_told_to_its_call() -> None:
     assert rig.hub.callers == {}
 
 
+async def test_who_comes_back_after_being_sent_away_is_a_new_caller_though_their_end_was_lost() -> None:
+    rig = Rig()
+    first, again = Channel("1.1"), Channel("1.1")
+    rig.hub.dispatch(StasisStart(first))
+    rig.hub.left(first)
+    rig.hub.dispatch(StasisStart(again))
+    assert [start.channel for start in rig.calls] == [first, again]
+    # what is said late of the first visit concerns the second no more
+    rig.hub.left(first)
+    rig.hub.abandon(first)
+    assert rig.hub.callers == {"1.1": again}
+    rig.hub.dispatch(StasisStart(Channel("1.1")))
+    assert rig.counts.duplicate_starts == 1
+
+
+async def test_an_end_that_is_told_after_the_caller_was_sent_away_is_not_foreign() -> None:
+    rig = Rig()
+    rig.hub.dispatch(StasisStart(CALLER))
+    rig.hub.left(CALLER)
+    rig.hub.dispatch(StasisEnd(CALLER))
+    assert rig.hub.callers == {}
+    assert rig.counts.foreign_events == 0
+
+
+async def test_only_who_has_no_call_is_adopted_a_second_time() -> None:
+    rig = Rig()
+    rig.hub.dispatch(StasisStart(CALLER))
+    assert rig.hub.unserved == {"1.1"}
+    with rig.hub.subscribe("1.1"):
+        assert rig.hub.unserved == frozenset()
+        rig.hub.adopt(Channel("1.1"))
+        assert len(rig.calls) == 1
+    rig.hub.adopt(Channel("1.1"))
+    assert len(rig.calls) == 2
+
+
 async def test_a_leg_nobody_waits_for_asks_for_a_look() -> None:
     rig = Rig()
     with rig.hub.leg("c1"):

@@ -121,3 +121,18 @@ def test_plan(
 ) -> None:
     given = {"callers": callers, "legs": legs, "alive": {"lives"}}
     assert plan(channels, bridges, app="voicebot", names=NAMES, **given) == actions
+
+
+def test_a_caller_who_is_known_and_has_no_call_is_like_one_who_is_not_known() -> None:
+    listed = [caller("1.1"), caller("1.2"), RINGING]
+    known = {"1.1", "1.2", "1.3", RINGING.id}
+    actions = plan(
+        listed,
+        [],
+        app="voicebot",
+        names=NAMES,
+        callers=known,
+        legs=set(),
+        unserved={"1.1", "1.3", RINGING.id},
+    )
+    assert actions == [CallerGone("1.3"), HandBack("1.1"), Adopt(RINGING)]

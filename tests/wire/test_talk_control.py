@@ -83,6 +83,47 @@ class TestAsteriskDies:
 
         virtual_time(main())
 
+    @pytest.mark.parametrize("how", ["on hold", "silence suppression"])
+    def test_a_caller_who_sends_nothing_anyway_is_not_ended_for_it(
+        self, virtual_time: RunVirtual, how: str
+    ) -> None:
+        """Also when something between answers 503 for a moment."""
+
+        async def main() -> None:
+            async with talk(PATIENT) as scene:
+                await scene.ask(QUESTION, "Nineteen dollars.", "You are welcome.")
+                await scene.until_said("Nineteen dollars.")
+                await scene.quiet()
+                if how == "on hold":
+                    scene.ari.channels[CALLER].held = True
+                    scene.ari.send("ChannelHold", channel={"id": CALLER})
+                scene.line.dead = True
+                await asyncio.sleep(3)
+                connects = scene.ari.connects
+                scene.ari.handshakes = [503]
+                scene.ari.abort_sockets()
+                await scene.ari.connected(connects + 1)
+                await asyncio.sleep(3)
+                assert await calls(scene) == 1
+                scene.line.dead = False
+                if how == "on hold":
+                    scene.ari.send("ChannelUnhold", channel={"id": CALLER})
+                await scene.ask("Thank you.", "You are welcome.")
+                await scene.until_said("You are welcome.")
+                # one that Asterisk's death has ended is known by the list
+                if how == "on hold":
+                    scene.ari.send("ChannelHold", channel={"id": CALLER})
+                scene.line.dead = True
+                await asyncio.sleep(3)
+                await scene.ari.stop()
+                scene.ari.channels.clear()
+                await asyncio.sleep(2)
+                await scene.ari.start()
+                await until_over(scene)
+                assert await ends(scene, "asterisk_lost") == 1
+
+        virtual_time(main())
+
     def test_calls_that_a_quick_restart_ended_are_known_as_such(self, virtual_time: RunVirtual) -> None:
         async def main() -> None:
             async with talk(PATIENT) as scene:
