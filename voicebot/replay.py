@@ -29,6 +29,8 @@ from voicebot.supervise import Say
 _MOST_BYTES = 64 * 1024 * 1024
 """More than a recorder writes; what is behind that is not looked at."""
 _NEVER = "-"
+_A_WHILE_S = 5.0
+"""A call's sound ends before the call does, when its leg is taken down, but not so long before."""
 
 
 def replay_file(file: Path, say: Say) -> int:
@@ -187,6 +189,8 @@ def _bounds(flight: Flight, heard: Heard, sound: StereoSound, wav: Path) -> Iter
             f"{wav.name} ends at {len(sound) / rate:.3f} s, the sound of its flight at {ends.samples / rate:.3f} s: "
             "what is behind that is not compared."
         )
+    elif ends is not None and ends.t - ends.samples / rate > _A_WHILE_S:
+        yield f"Sound was kept up to {ends.samples / rate:.3f} s: what is behind that is not compared."
     elif len(sound) > heard.until:
         yield (
             f"{wav.name} goes on to {len(sound) / rate:.3f} s, its flight to {heard.until / rate:.3f} s: "

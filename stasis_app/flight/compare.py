@@ -8,7 +8,7 @@ from typing import get_args
 
 from media_bridge.vad import Vad
 from stasis_app.flight.ear import listen_again
-from stasis_app.flight.ear_lines import EarLine, Ended, Lost, Paused, Said
+from stasis_app.flight.ear_lines import EarLine, Ended, EndWait, Lost, Paused, Said
 from stasis_app.flight.lines import EarHead, Flight, FlightError
 from stasis_app.flight.wav import StereoSound
 
@@ -40,10 +40,14 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """`until`: so many samples of the sound could be compared; the pairs are all there is up to there."""
+    """`until`: so many samples of the sound could be compared; the pairs are all there is up to there.
+
+    `now`: what the ear says now, with the waits it is told now.
+    """
 
     pairs: tuple[Pair, ...]
     until: int
+    now: tuple[Said | EndWait, ...]
 
 
 def hear_again(flight: Flight, head: EarHead, sound: StereoSound, vad: Vad) -> Heard:
@@ -61,14 +65,14 @@ def hear_again(flight: Flight, head: EarHead, sound: StereoSound, vad: Vad) -> H
     if flight.end is None or not flight.end.whole:
         told = [step.t * head.rate for step in flight.steps] + [line.sample for line in flight.ear]
         until = min(until, int(max(told, default=0)))
-    now = listen_again(head, flight.ear, sound, vad)
-    return Heard(tuple(side_by_side(flight.ear, now, head.rate, until)), until)
+    now = tuple(line for line in listen_again(head, flight.ear, sound, vad) if line.sample <= until)
+    then = [line for line in flight.ear if line.sample <= until]
+    return Heard(tuple(side_by_side(then, now, head.rate)), until, now)
 
 
-def side_by_side(recorded: Sequence[EarLine], now: Sequence[Said], rate: int, until: int) -> list[Pair]:
-    """In the order of their time; what comes behind sample `until` is left out."""
-    then = [line for line in recorded if isinstance(line, Said) and line.sample <= until]
-    now = [one for one in now if one.sample <= until]
+def side_by_side(recorded: Sequence[EarLine], heard: Sequence[EarLine], rate: int) -> list[Pair]:
+    """What the ear said, in the order of its time."""
+    then, now = ([line for line in lines if isinstance(line, Said)] for lines in (recorded, heard))
     unknown = list(_unknown(then, now, [line for line in recorded if isinstance(line, Lost)]))
     pairs: list[Pair] = []
     for a, b in _pairs(then, now, _SAME_THING_S * rate):

@@ -30,8 +30,13 @@ _SAME_PAUSE_S = 0.25
 """The voice before a pause of now ends at most so far from where it ended before that of then."""
 
 
-def listen_again(head: EarHead, recorded: Sequence[EarLine], sound: StereoSound, vad: Vad) -> list[Said]:
-    """What the ear says of the sound, which has the rate of `head`; `vad` is fresh, and of its settings."""
+def listen_again(
+    head: EarHead, recorded: Sequence[EarLine], sound: StereoSound, vad: Vad
+) -> list[Said | EndWait]:
+    """What the ear says of the sound, and the waits it is told, in this order.
+
+    The sound has the rate of `head`; `vad` is fresh, and of its settings.
+    """
     return list(_Listener(head, recorded, sound, vad).run())
 
 
@@ -50,7 +55,7 @@ class _Listener:
         self._coming: list[tuple[int, EndWait]] = []
         self._number = 0
 
-    def run(self) -> Iterator[Said]:
+    def run(self) -> Iterator[Said | EndWait]:
         hears = False
         at = 0
         for told, until in self._turns:
@@ -68,12 +73,13 @@ class _Listener:
                 at += self._frame
                 yield from self._hear(at)
 
-    def _hear(self, at: int) -> Iterator[Said]:
+    def _hear(self, at: int) -> Iterator[Said | EndWait]:
         caller, bot = self._sound.cut(at - self._frame, at)
         yield from self._say(self._ear.listen(caller, at / self._rate, _level(bot)))
         while self._coming and self._coming[0][0] <= at:
             _, wait = self._coming.pop(0)
             self._ear.set_end_wait(self._number, wait.wait_ms)
+            yield EndWait(at, self._number, wait.wait_ms)
 
     def _stop(self) -> Iterator[Said]:
         self._ear.stop()

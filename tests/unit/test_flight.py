@@ -28,6 +28,7 @@ from stasis_app.flight.talk import replay
 from stasis_app.flight.wav import read_wav
 from tests.support.flights import CALL, flown, replayed
 from tests.support.media_call import silence, speech
+from tests.support.renew_flight import renewed
 from voicebot.cli import main
 from voicebot.replay import replay_file
 
@@ -240,6 +241,17 @@ class TestHowFarItGoes:
         assert said[-2].startswith(f"{CALL}.wav goes on to ")
         assert len(replayed(file).heard.pairs) == 3
 
+    def test_a_call_that_was_longer_than_its_sound_is_compared_as_far_as_that_goes(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setattr("stasis_app.flight.recorder.MAX_SOUND_S", 3)
+        file = flown(tmp_path, QUESTION + QUESTION)
+        assert file.with_suffix(".wav").stat().st_size == 44 + 4 * 8000 * 3
+        status, said = shown(file)
+        assert status == 0
+        assert said[-2] == "Sound was kept up to 3.000 s: what is behind that is not compared."
+        assert "Ended" in file.read_text()
+
     def test_lines_that_are_missing_at_the_end_are_told(self, tmp_path: Path) -> None:
         file = flown(tmp_path, QUESTION + QUESTION)
         lines = file.read_text().splitlines()
@@ -305,6 +317,11 @@ class TestAnotherEar:
         status, said = shown(file)
         assert status == 1
         assert any(line.split()[1:3] == ["-", "ended:"] for line in said)
+        file.write_text(renewed(file))
+        again = replayed(file)
+        assert [type(pair.then).__name__ for pair in again.heard.pairs][-1] == "Ended"
+        assert all(pair.then == pair.now for pair in again.heard.pairs)
+        assert shown(file)[0] == 0
 
     def test_it_did_not_hear_me(self, tmp_path: Path) -> None:
         """A word too short for the ear of then: it was not heard, and now it is."""
