@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from benchmarks.turns_stand_ins import BOT_RATE, Ari, InstantLlm, InstantTts, Link, TappedPlane
+from benchmarks.turns_stand_ins import BOT_RATE, Ari, InstantLlm, InstantTts, Link, Listener, TappedPlane
 from caller_phone.g711 import Samples
 from caller_phone.media import MediaEngine, MediaLeg
 from caller_phone.outgoing import Said
@@ -18,13 +18,12 @@ from caller_phone.recording import Recording
 from caller_phone.talkspurt import voiced_bounds
 from gpu_workers.client import SttClient
 from media_bridge.plane import MediaPlane
-from media_bridge.session import Tap
 from media_bridge.turn_end_waits import EndWaits
 from stasis_app.ari.events import Channel, StasisEnd, StasisStart
 from stasis_app.ari.hub import AriCounts, EventHub
 from stasis_app.ari.names import LegNames
 from stasis_app.call import Call
-from stasis_app.flight_recorder import FlightRecorder
+from stasis_app.flight.recorder import FlightRecorder
 from stasis_app.metrics import Metrics
 from stasis_app.phrases import PhraseBook
 from stasis_app.settings import Phrases, Profile
@@ -99,7 +98,7 @@ class Line:
         wait_ms: int,
         stay_ms: int,
         until_answered: bool,
-        tap: Tap,
+        listener: Listener,
     ) -> Played:
         """One call: the bot says `greeting` for `greeting_ms`, the caller begins `wait_ms` after the call did.
 
@@ -117,7 +116,7 @@ class Line:
             profile = Profile(prompt="-", greeting=greeting, language="en", phrases=Phrases(filler=""))
             board = Switchboard(
                 Link(ari, ari, hub),
-                TappedPlane(self.plane, tap),
+                TappedPlane(self.plane, listener),
                 self.stt,
                 InstantLlm(),
                 tts,

@@ -146,7 +146,7 @@ async def _play(line: Line, number: int, job: Job, settings: MediaSettings, vad:
         wait_ms=wait_ms,
         stay_ms=_OVER_STAY_MS if job.over else _STAY_MS,
         until_answered=not job.over or clip.kind == "interrupt",
-        tap=rule.hear,
+        listener=rule.hear,
     )
     if job.over:
         stopped = _fixed_interrupted(clip, played, rule)

@@ -15,10 +15,11 @@ from caller_phone.g711 import Samples
 from caller_phone.media import MediaEngine, MediaLeg
 from caller_phone.sdp import Codec, Media
 from gpu_workers.client import Message, ToolCall
-from media_bridge.events import MediaEvent
+from media_bridge.events import EndpointEvent, MediaEvent
 from media_bridge.plane import MediaPlane
-from media_bridge.session import MediaSession, Tap
+from media_bridge.session import MediaSession
 from media_bridge.settings import MediaOverride
+from media_bridge.tap import Tap
 from media_bridge.transport import Offer, Peer, RtpAddress
 from stasis_app.ari.events import Channel, StasisStart
 from stasis_app.ari.hub import EventHub
@@ -87,11 +88,32 @@ class Link:
         yield
 
 
+Listener = Callable[[bytes, bytes], None]
+"""`listener(caller, bot)`: pcm of the same 20 ms, or more where ticks were left out."""
+
+
+class _SoundTap(Tap):
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+
+    def sound(self, at: float, caller: bytes, bot: bytes, heard: bool) -> None:
+        self._listener(caller, bot)
+
+    def stopped(self) -> None:
+        pass
+
+    def end_wait(self, utterance_number: int, wait_ms: int) -> None:
+        pass
+
+    def said(self, event: EndpointEvent) -> None:
+        pass
+
+
 class TappedPlane:
     """The real plane, with somebody listening to the very frames that the call hears."""
 
-    def __init__(self, plane: MediaPlane, tap: Tap) -> None:
-        self._plane, self._tap = plane, tap
+    def __init__(self, plane: MediaPlane, listener: Listener) -> None:
+        self._plane, self._tap = plane, _SoundTap(listener)
 
     @asynccontextmanager
     async def open(

@@ -18,9 +18,10 @@ from media_bridge.events import MediaEvent
 from media_bridge.log_gate import LogGate
 from media_bridge.overload import Load, Overload
 from media_bridge.pacer import PTIME_S, Pacer
-from media_bridge.session import MediaSession, Tap
+from media_bridge.session import MediaSession
 from media_bridge.settings import MediaOverride, MediaSettings, TransportName, medium_of
 from media_bridge.stats import PacerStats, PortStats
+from media_bridge.tap import Tap
 from media_bridge.transport import TransportFactory
 from media_bridge.transport_audiosocket import AudioSockets
 from media_bridge.transport_rtp import RtpTransports

@@ -27,13 +27,9 @@ from media_bridge.playout import Playout
 from media_bridge.quality_watch import SAMPLE_S, CallQuality, QualityWatch
 from media_bridge.settings import MediaSettings
 from media_bridge.stats import MediaStats
+from media_bridge.tap import Tap
 from media_bridge.transport import Offer, Peer, Transport
 from media_bridge.vad import Vad
-
-Tap = Callable[[bytes, bytes], None]
-"""`tap(caller_pcm, bot_pcm)`: what both sides sounded like in the same time, of equal length, 20 ms or
-more.
-"""
 
 # after a stall of the process the caller's last 300 ms are still heard. Not so when stalls go on, as in a
 # process that has too much to do: then it has to catch up with less, not more
@@ -57,7 +53,7 @@ class MediaSession:
         tap: Tap | None = None,
     ) -> None:
         self.rate = transport.rate
-        self._settings = settings
+        self.settings = settings
         self._transport = transport
         self._on_event = on_event
         self._clock = clock
@@ -106,6 +102,8 @@ class MediaSession:
         self._on_hold = on
         self._watched_since = self._clock()
         if on:
+            if self._tap is not None:
+                self._tap.stopped()
             self._ear.stop()
             self._playout.hold()
             self._transport.take_back(self._playout, self._clock())
@@ -185,6 +183,8 @@ class MediaSession:
 
     def set_end_wait(self, utterance_number: int, wait_ms: int) -> None:
         """How much silence ends this utterance, now that its words are known."""
+        if self._tap is not None:
+            self._tap.end_wait(utterance_number, wait_ms)
         self._ear.set_end_wait(utterance_number, wait_ms)
 
     def so_far(self) -> Utterance | None:
@@ -245,6 +245,8 @@ class MediaSession:
     def decide(self, due: float, skipped: int) -> None:
         """Say what the caller does, now that all calls of this tick are heard."""
         for event in self._ear.decide():
+            if self._tap is not None:
+                self._tap.said(event)
             self._on_event(event)
 
     def failed(self, due: float, error: Exception) -> None:
@@ -261,14 +263,14 @@ class MediaSession:
         self._again_left -= again
         if self._tap is not None and skipped > again:
             missed = self._silence * (skipped - again)
-            self._tap(missed, missed)
+            self._tap.sound(due - (again + 1) * PTIME_S, missed, missed, heard=False)
         for step in range(again, 0, -1):
             self._hear_frame(due - step * PTIME_S, self._silence, None)
 
     def _hear_frame(self, at: float, spoken: bytes, level: float | None) -> None:
         pcm = self._transport.frame(at)
         if self._tap is not None:
-            self._tap(pcm, spoken)
+            self._tap.sound(at, pcm, spoken, heard=not self._on_hold)
         if not self._on_hold:
             self._ear.hear(pcm, at, level)
 
@@ -280,7 +282,7 @@ class MediaSession:
             self._watched_since = now
             return
         heard_at = self._transport.last_heard_at
-        limit_s = self._settings.first_packet_s if heard_at is None else self._settings.media_timeout_s
+        limit_s = self.settings.first_packet_s if heard_at is None else self.settings.media_timeout_s
         if now - max(heard_at or 0.0, self._watched_since) >= limit_s:
             self._timed_out = True
             self._on_event(MediaTimeout(now, "first_packet" if heard_at is None else "stopped"))

@@ -8,7 +8,7 @@ from types import TracebackType
 
 from media_bridge import events as media
 from media_bridge.ports import NoPortError
-from media_bridge.session import MediaSession, Tap
+from media_bridge.session import MediaSession
 from media_bridge.transport import Offer
 from stasis_app import conversation as talk
 from stasis_app.ari.errors import AriError, AriRefused, LegFailed
@@ -26,7 +26,7 @@ from stasis_app.ari.hub import Subscription
 from stasis_app.conversation import SOUNDING, Phase, State, step
 from stasis_app.effects import Effects
 from stasis_app.expecting import expecting
-from stasis_app.flight_recorder import Flight
+from stasis_app.flight.recorder import Flight
 from stasis_app.hearing import Hearing
 from stasis_app.history import History
 from stasis_app.keys import Keys
@@ -124,12 +124,12 @@ class Call:
             async with AsyncExitStack() as stack:
                 # before anything is built: what is undone first is the leg, then the caller goes on
                 stack.push_async_exit(self._leave_nobody_behind)
+                self._flight = stack.enter_context(self._board.flights.flight(self.call_id))
                 session = await stack.enter_async_context(
-                    self._board.plane.open(self.call_id, self._on_media, self._tap(), self._profile.media)
+                    self._board.plane.open(self.call_id, self._on_media, self._flight, self._profile.media)
                 )
-                self._flight = stack.enter_context(
-                    self._board.flights.flight(self.call_id, self._state, session.rate)
-                )
+                if self._flight is not None:
+                    self._flight.begin(self._state, session.rate, session.settings)
                 self._offer = session.offer
                 stack.callback(self._count, session)
                 self._session = session
@@ -171,13 +171,6 @@ class Call:
         """When the process ends at once the caller goes on in the dialplan, not on a dead line."""
         if kind is not None and issubclass(kind, asyncio.CancelledError):
             await self._board.hand_back(self._start.channel, "stopped" if self.connected else "draining")
-
-    def _tap(self) -> Tap | None:
-        def tap(caller: bytes, bot: bytes) -> None:
-            if self._flight is not None:
-                self._flight.tap(caller, bot)
-
-        return tap if self._board.flights.wanted else None
 
     async def _watch_caller(self, inbox: Subscription, session: MediaSession) -> None:
         async for event in inbox:

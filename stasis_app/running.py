@@ -14,7 +14,7 @@ from media_bridge.turn_end_waits import EndWaits
 from stasis_app.application import Application, Setup
 from stasis_app.ari.errors import AppReplaced, AriError, AriFailure
 from stasis_app.ari.link import AriLink
-from stasis_app.flight_recorder import FlightRecorder
+from stasis_app.flight.recorder import FlightRecorder
 from stasis_app.metrics import Metrics
 from stasis_app.phrases import PhraseBook
 from stasis_app.recital import Protected

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 
 from gpu_workers.client import Message, ToolCall
 from media_bridge.events import MediaEvent
-from media_bridge.session import MediaSession, Tap
+from media_bridge.session import MediaSession
 from media_bridge.settings import MediaOverride
+from media_bridge.tap import Tap
 from media_bridge.transport import Offer, Peer
 from stasis_app.ari.hub import EventHub
 

@@ -7,7 +7,7 @@ from gpu_workers.client import SttClient
 from media_bridge.turn_end_waits import EndWaits
 from stasis_app.ari.errors import AriError, AriRefused
 from stasis_app.ari.events import Channel
-from stasis_app.flight_recorder import FlightRecorder
+from stasis_app.flight.recorder import FlightRecorder
 from stasis_app.metrics import Metrics
 from stasis_app.phrases import PhraseBook
 from stasis_app.seams import CallLink, CallMedia, Speaker, Writer

@@ -24,6 +24,7 @@ from media_bridge.settings import MediaSettings
 from media_bridge.transport import RtpAddress
 from tests.support.relay import Network
 from tests.support.rtp_peer import FRAME_BYTES, RtpPeer
+from tests.support.taps import CallerTap
 
 SPEECH = Path(__file__).parent.parent / "data" / "speech"
 SETTINGS = MediaSettings(port_start=29000, port_end=29198)
@@ -57,16 +58,16 @@ def speech(name: str) -> bytes:
 class Call:
     """One open session with its peer, and everything either side noticed."""
 
-    def __init__(self, session: MediaSession, peer: RtpPeer, events: list[MediaEvent], tapped: list[bytes]):
+    def __init__(self, session: MediaSession, peer: RtpPeer, events: list[MediaEvent], tap: CallerTap):
         self.session = session
         self.peer = peer
         self.events = events
-        self._tapped = tapped
+        self._tap = tap
 
     @property
     def caller_pcm(self) -> bytes:
         """What the bot made of the caller's packets."""
-        return b"".join(self._tapped)
+        return self._tap.pcm
 
     async def say(self, pcm: bytes, network: Network | None = None) -> None:
         """The caller speaks, at the loop's pace; a network may lose and delay the packets."""
@@ -106,7 +107,7 @@ async def one_call(settings: MediaSettings = SETTINGS) -> AsyncIterator[Call]:
 @asynccontextmanager
 async def call_on(plane: MediaPlane, *, knows_peer: bool = True) -> AsyncIterator[Call]:
     events: list[MediaEvent] = []
-    tapped: list[bytes] = []
+    tap = CallerTap()
     with RtpPeer() as peer:
 
         def note(event: MediaEvent) -> None:
@@ -114,13 +115,13 @@ async def call_on(plane: MediaPlane, *, knows_peer: bool = True) -> AsyncIterato
             if not isinstance(event, CallerHeard):
                 events.append(event)
 
-        async with plane.open("call-1", note, lambda caller, _bot: tapped.append(caller)) as session:
+        async with plane.open("call-1", note, tap) as session:
             peer.talk_to(address_of(session))
             if knows_peer:
                 await session.connect(RtpAddress(*peer.address))
             # off the grid, so that no packet is sent at the very instant of a tick
             await asyncio.sleep(0.007)
-            yield Call(session, peer, events, tapped)
+            yield Call(session, peer, events, tap)
 
 
 def settle(peer: RtpPeer, count: int) -> list[RtpPacket]:

@@ -8,9 +8,11 @@ import pytest
 
 from media_bridge.events import MediaEvent
 from media_bridge.plane import MediaPlane
-from media_bridge.session import MediaSession, Tap
+from media_bridge.session import MediaSession
 from media_bridge.settings import MediaOverride
 from media_bridge.stats import MediaStats
+from media_bridge.tap import Tap
+from tests.support.taps import CallerTap, CallerTapBefore
 
 
 @dataclass
@@ -44,20 +46,15 @@ def observed_calls() -> Iterator[list[Observed]]:
             tap: Tap | None = None,
             override: MediaOverride | None = None,
         ) -> AsyncIterator[MediaSession]:
-            frames: list[bytes] = []
+            keep = CallerTap() if tap is None else CallerTapBefore(tap)
             events: list[MediaEvent] = []
-
-            def keep(caller: bytes, bot: bytes) -> None:
-                frames.append(caller)
-                if tap is not None:
-                    tap(caller, bot)
 
             def note(event: MediaEvent) -> None:
                 events.append(event)
                 on_event(event)
 
             async with super().open(call_id, note, keep, override) as session:
-                calls.append(Observed(call_id, session, frames, events))
+                calls.append(Observed(call_id, session, keep.frames, events))
                 yield session
 
     with pytest.MonkeyPatch.context() as patch:

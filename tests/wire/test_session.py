@@ -34,6 +34,7 @@ from tests.support.media_call import (
     tone,
 )
 from tests.support.rtp_peer import FRAME_BYTES, RtpPeer, until
+from tests.support.taps import BrokenTap
 from tests.support.virtual_time import VirtualTimeLoop
 
 RunVirtual = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -341,14 +342,11 @@ class TestMediaTimeout:
 
 class TestFences:
     def test_a_bug_in_one_call_is_told_to_it_and_stops_neither_stream(self, virtual_time: RunVirtual) -> None:
-        def broken(_caller: bytes, _bot: bytes) -> None:
-            raise ZeroDivisionError
-
         async def main() -> None:
             events: list[MediaEvent] = []
             async with MediaPlane(SETTINGS) as plane, call_on(plane) as healthy:
                 with RtpPeer() as peer:
-                    async with plane.open("broken", events.append, broken) as session:
+                    async with plane.open("broken", events.append, BrokenTap()) as session:
                         await session.connect(RtpAddress(*peer.address))
                         await asyncio.sleep(1.0)
                         assert session.stats().packets_out >= 49

@@ -41,6 +41,7 @@ from tests.support.media_call import (
 )
 from tests.support.relay import Impairment, Network, Relays
 from tests.support.rtp_peer import FRAME_BYTES, RtpPeer, until
+from tests.support.taps import CallerTap
 from tests.support.virtual_time import VirtualTimeLoop
 
 RunVirtual = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -84,7 +85,7 @@ class TestTheCallersVoice:
                 await broken.connect(RtpAddress(*peer.address))
                 peer.talk_to(address_of(broken))
                 async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(Call(broken, peer, [], []).say(said))
+                    tasks.create_task(Call(broken, peer, [], CallerTap()).say(said))
                     tasks.create_task(call.say(said))
                 assert plane.pacer_stats().failed == 1
                 return call.events
@@ -177,10 +178,8 @@ class TestTheCallersVoice:
         async with MediaPlane(SETTINGS) as plane:
             with Relays() as relays, RtpPeer() as peer:
                 relay = relays.open(bad, bad)
-                heard: list[bytes] = []
-                async with plane.open(
-                    "c", lambda _event: None, lambda caller, _bot: heard.append(caller)
-                ) as session:
+                heard = CallerTap()
+                async with plane.open("c", lambda _event: None, heard) as session:
                     relay.join(left=peer.address, right=address_of(session))
                     peer.talk_to(relay.left)
                     await session.connect(RtpAddress(*relay.right))
@@ -191,7 +190,7 @@ class TestTheCallersVoice:
         assert stats.packets_in > 80
         assert stats.duplicates > 0
         assert stats.lost > 0
-        assert energy(b"".join(heard)) > 0.7 * energy(tone(2.0))
+        assert energy(heard.pcm) > 0.7 * energy(tone(2.0))
         assert len(peer.received) > 80
 
     def test_on_hold_the_caller_is_not_listened_to(self, virtual_time: RunVirtual) -> None:
@@ -238,7 +237,7 @@ class TestStrangers:
                         call.peer.timestamp,
                         call.peer.ssrc,
                     )
-                    attacker = Call(call.session, stranger, [], [])
+                    attacker = Call(call.session, stranger, [], CallerTap())
                     async with asyncio.TaskGroup() as tasks:
                         tasks.create_task(call.say(silence(2.0)))
                         tasks.create_task(attacker.say(tone(2.0)))
@@ -301,7 +300,7 @@ class TestStrangers:
                 # the old peer is closed; whoever still sends there is as good
                 with RtpPeer() as late:
                     late.talk_to(("127.0.0.1", port))
-                    ghost = Call(old.session, late, [], [])
+                    ghost = Call(old.session, late, [], CallerTap())
                     with pytest.raises(NoPortError, match="1 rest"):
                         async with plane.open("call-2", lambda _event: None):
                             pass

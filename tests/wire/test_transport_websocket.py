@@ -26,6 +26,7 @@ from media_bridge.transport import MediaUrl, Offer, RtpAddress
 from media_bridge.transport_websocket import LEAD_FRAMES
 from tests.support.chan_websocket import ChanWebsocket, serving
 from tests.support.media_call import SETTINGS, speech
+from tests.support.taps import CallerTap
 from tests.support.virtual_time import VirtualTimeLoop
 
 RunVirtual = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -40,7 +41,7 @@ class Line:
     session: MediaSession
     asterisk: ChanWebsocket
     events: list[MediaEvent]
-    tapped: list[bytes]
+    tap: CallerTap
 
     async def say(self, turn: int, pcm: bytes, piece: int = 1600) -> None:
         self.session.start_turn(turn)
@@ -58,15 +59,15 @@ class Line:
 @asynccontextmanager
 async def line(channel: ChanWebsocket | None = None) -> AsyncIterator[Line]:
     events: list[MediaEvent] = []
-    tapped: list[bytes] = []
+    tap = CallerTap()
     async with (
         serving(channel or ChanWebsocket()) as asterisk,
         MediaPlane(WEBSOCKET) as plane,
-        plane.open("call-1", events.append, lambda caller, _bot: tapped.append(caller)) as session,
+        plane.open("call-1", events.append, tap) as session,
     ):
         assert session.offer == Offer(Medium("websocket", "slin16"))
         await session.connect(MediaUrl(asterisk.url))
-        yield Line(session, asterisk, events, tapped)
+        yield Line(session, asterisk, events, tap)
 
 
 def numbered(frames: int, first: int = 0) -> bytes:
@@ -314,7 +315,7 @@ class TestTheCallersVoice:
                 utterance = ended[0].utterance
                 assert utterance.rate == RATE
                 # its last 140 ms at most are made of the quiet before them
-                assert utterance.pcm[: -2 * RATE * 140 // 1000] in b"".join(call.tapped)
+                assert utterance.pcm[: -2 * RATE * 140 // 1000] in call.tap.pcm
                 seconds = len(utterance.pcm) / 2 / RATE
                 assert seconds == pytest.approx(utterance.ended - utterance.started + 0.6, abs=0.05)
 

@@ -188,9 +188,16 @@ def _replay(subs: "Subs") -> None:
     command = _add(
         subs,
         "replay",
-        "run the conversation of a recorded call again, offline, and show what is decided otherwise now",
-        "  voicebot replay var/flights/5f0c2a91.flight    recorded with calls.flight_recorder\n"
-        "The exit code is 1 when this version decides otherwise than the call did.",
+        "run a recorded call again, offline, and show what is decided or heard otherwise now",
+        "  voicebot replay var/flights/5f0c2a91.flight    recorded with calls.flight_recorder\n\n"
+        "The conversation is run on what it was told then. The caller's sound, in 5f0c2a91.wav beside the flight\n"
+        "(left: the caller, right: the bot), goes through today's ear: where speech started, paused, went on and\n"
+        "ended, then and now. The times of all three count from the same instant. The settings are those of then.\n\n"
+        "exit codes of replay:\n"
+        "  0    as it was: no step is decided otherwise, no speech is heard more than a frame (20 ms) elsewhere\n"
+        "  1    something is otherwise now\n"
+        "  2    the file is no flight, or the wav is not its sound\n"
+        "Without a wav, and of a flight as older versions wrote them, only the conversation is run again.",
         config=False,
     )
     command.add_argument("file", type=Path, metavar="FILE", help="a .flight file")
