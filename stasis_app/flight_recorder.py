@@ -10,14 +10,13 @@ import re
 import time
 import wave
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from stasis_app.conversation import Command, Event, State
-from stasis_app.disk_thread import ended
+from stasis_app.disk_thread import DiskThread, ended
 from stasis_app.flight import head_line, step_line
 from stasis_app.retention import Kept, Retention
 
@@ -58,7 +57,7 @@ class FlightRecorder(AbstractContextManager["FlightRecorder"]):
         return self._directory is not None
 
     def __enter__(self) -> Self:
-        self._writer = ThreadPoolExecutor(1, "flight-recorder")
+        self._writer = DiskThread("flight-recorder")
         return self
 
     def __exit__(
