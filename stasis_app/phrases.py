@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from gpu_workers.errors import WorkerError
 from media_bridge.resample import Resampler
+from stasis_app.disk_thread import on_disk
 from stasis_app.seams import Speaker
 from stasis_app.settings import Profile
 from stasis_app.speakable import speakable
@@ -60,7 +61,7 @@ class PhraseBook:
             }
         wanted = set(self._spoken)
         for phrase in wanted:
-            pcm = await asyncio.to_thread(_read, self._path(phrase))
+            pcm = await on_disk(_read, self._path(phrase))
             if pcm:
                 self._pcm[phrase] = pcm
         refused: set[_Phrase] = set()
@@ -100,7 +101,7 @@ class PhraseBook:
                 pcm += resampler.feed(chunk)
             pcm += resampler.feed(b"", last=True)
         try:
-            await asyncio.to_thread(_write, self._path(phrase), bytes(pcm))
+            await on_disk(_write, self._path(phrase), bytes(pcm))
         except OSError as error:
             if not self._disk_complained:
                 self._disk_complained = True

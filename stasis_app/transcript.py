@@ -10,13 +10,12 @@ import logging
 import os
 import stat
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-from stasis_app.disk_thread import ended
+from stasis_app.disk_thread import DiskThread, ended
 from stasis_app.turn import Turn
 
 log = logging.getLogger(__name__)
@@ -46,7 +45,7 @@ class Transcript(AbstractContextManager["Transcript"]):
                 with contextlib.suppress(PermissionError):  # somebody else's file
                     os.fchmod(descriptor, 0o600)  # it may have been there before
             self._file = os.fdopen(descriptor, "ab", buffering=0)
-            self._writer = ThreadPoolExecutor(1, "transcript")
+            self._writer = DiskThread("transcript")
         return self
 
     def __exit__(
@@ -96,8 +95,9 @@ class Transcript(AbstractContextManager["Transcript"]):
         """Whether the whole line is in the file."""
         if self._file is None:
             return False
-        whole = os.fstat(self._file.fileno()).st_size
+        whole = None
         try:
+            whole = os.fstat(self._file.fileno()).st_size
             written = self._file.write(text)
         except OSError as error:
             self._give_up(whole, 0, error.strerror)
@@ -107,16 +107,17 @@ class Transcript(AbstractContextManager["Transcript"]):
             return False
         return True
 
-    def _give_up(self, whole: int, written: int, why: str | None) -> None:
+    def _give_up(self, whole: int | None, written: int, why: str | None) -> None:
         """Nothing more is written; the file ends with its last whole line, unless another process wrote meanwhile."""
         log.warning("the transcript %s ends here: %s", self._path, why)
-        if self._file:
+        if self._file and whole is not None:
             with contextlib.suppress(OSError):
                 if os.fstat(self._file.fileno()).st_size == whole + written:
                     self._file.truncate(whole)
         self._close()
 
     def _close(self) -> None:
-        if self._file:
-            self._file.close()
-            self._file = None
+        file, self._file = self._file, None
+        if file:
+            with contextlib.suppress(OSError):  # what could not be written has been told
+                file.close()

@@ -20,13 +20,10 @@ from voicebot.interrupts import run_until_interrupted, run_until_told
 from voicebot.run_folder import run_folder
 from voicebot.service_manager import told_of_stopping, will_stop_within
 from voicebot.supervise import Child, Part, Say, supervised
+from voicebot.time_to_end import QUICK_END_S, drain_within_s
 
 log = logging.getLogger(__name__)
 
-GOODBYE_S = 20.0
-"""What a draining call process needs beyond calls.drain_s."""
-QUICK_END_S = 15.0
-"""What it needs after a second signal, to hand its callers back to the dialplan."""
 _WATCH_S = 1.0
 
 
@@ -58,7 +55,7 @@ def run_call_processes(config: Config, text: str, transcript: Path | None, say: 
     _need_password(config)
 
     def stopping() -> None:
-        will_stop_within(config.calls.drain_s + GOODBYE_S)
+        will_stop_within(drain_within_s(config))
         say(
             f"Stopping. Running calls may go on for up to {config.calls.drain_s:g} s; a second signal ends them."
         )
@@ -84,7 +81,7 @@ def call_children(
                 env={PASSWORD_VARIABLE: config.ari.password.get_secret_value()}
                 if config.ari.password
                 else {},
-                grace_s=config.calls.drain_s + GOODBYE_S,
+                grace_s=drain_within_s(config),
                 quick_end_s=QUICK_END_S,
             )
         )
@@ -135,5 +132,5 @@ async def _serve(config: Config, processes: int, transcript: Path | None, stop: 
         transcript=transcript,
         processes=processes,
     )
-    async with told_of_stopping(stop, config.calls.drain_s + GOODBYE_S):
+    async with told_of_stopping(stop, drain_within_s(config)):
         await run(setup, stop)

@@ -12,8 +12,9 @@ import os
 import select
 import sys
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 MAX_BYTES = 10_000_000
@@ -28,10 +29,21 @@ _F_SETPIPE_SZ = 1031  # linux/fcntl.h; fcntl.F_SETPIPE_SZ is there on Linux alon
 
 
 class ChildLog:
-    """`async with log.pipe() as write_end`: what is written there comes into `path`. Once at a time."""
+    """`async with log.pipe() as write_end`: what is written there comes into `path`. Once at a time.
 
-    def __init__(self, path: Path, max_bytes: int = MAX_BYTES, kept: int = KEPT) -> None:
+    `on_lost` is told why, on the event loop, the first time that the file does not take something.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        on_lost: Callable[[OSError], object] = lambda _: None,
+        max_bytes: int = MAX_BYTES,
+        kept: int = KEPT,
+    ) -> None:
         self.path = path
+        self.lost = False
+        self._on_lost = on_lost
         self._max_bytes = max_bytes
         self._kept = kept
         self._tail = bytearray()
@@ -39,43 +51,67 @@ class ChildLog:
     @asynccontextmanager
     async def pipe(self) -> AsyncIterator[int]:
         """On leaving, all that was written by then is in the file. What a disk does not take, or not in LAST_WRITES_S,
-        is lost.
+        is lost; a file that cannot be opened is tried again as long as something comes.
+
+        Raises OSError when there is no pipe to be had, RuntimeError when there is no thread.
         """
-        # at level debug it holds what callers said
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = _File(self.path, self._max_bytes, self._kept)
         self._tail = tail = bytearray()
-        read_end, write_end = os.pipe()
-        if sys.platform == "linux":
-            with contextlib.suppress(OSError):  # more than this user may
-                fcntl.fcntl(write_end, _F_SETPIPE_SZ, _PIPE_BYTES)
-        over, end_it = os.pipe()
-        writer = threading.Thread(
-            target=_pump,
-            args=(read_end, over, file, tail),
-            name=f"log of {self.path.name}",
-            daemon=True,  # a disk that hangs shall not keep our process from its end
-        )
-        writer.start()
+        loop, written = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell(what: Callable[..., object], *about: object) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop ended before the disk went on
+                loop.call_soon_threadsafe(what, *about)
+
+        def write() -> None:
+            file = _File(self.path, self._max_bytes, self._kept)
+            _pump(read_end, over, file, tail, lambda error: tell(self._tell_lost, error))
+            tell(written.set)
+
+        with ExitStack() as opened:
+            read_end, write_end = _pipe(opened)
+            over, end_it = _pipe(opened)
+            if sys.platform == "linux":
+                with contextlib.suppress(OSError):  # more than this user may
+                    fcntl.fcntl(write_end, _F_SETPIPE_SZ, _PIPE_BYTES)
+            # a daemon: a disk that hangs shall not keep our process from its end
+            threading.Thread(target=write, name=f"log of {self.path.name}", daemon=True).start()
+            opened.pop_all()  # what is read from, the thread closes
         try:
             yield write_end
         finally:
             # whoever else holds the other end, a program that left the child's session, is heard no more
             os.close(write_end)
             os.close(end_it)
-            await asyncio.to_thread(writer.join, LAST_WRITES_S)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LAST_WRITES_S):
+                    await written.wait()
+
+    def _tell_lost(self, error: OSError) -> None:
+        if not self.lost:
+            self.lost = True
+            self._on_lost(error)
 
     def tail(self) -> str:
         """The end of what was printed since the pipe was opened."""
         return bytes(self._tail).decode(errors="replace")
 
 
+def _pipe(opened: ExitStack) -> tuple[int, int]:
+    ends = os.pipe()
+    for end in ends:
+        opened.callback(os.close, end)
+    return ends
+
+
 # --- in the writing thread ---
 
 
-def _pump(read_end: int, over: int, file: "_File", tail: bytearray) -> None:
+def _pump(
+    read_end: int, over: int, file: "_File", tail: bytearray, lost: Callable[[OSError], object]
+) -> None:
     """Closes all of them at its end, which on a disk that hangs may be long after the pipe's."""
     try:
+        _try(file.open, lost)
         while True:
             ready, _, _ = select.select([read_end, over], [], [])
             if read_end not in ready:
@@ -85,12 +121,18 @@ def _pump(read_end: int, over: int, file: "_File", tail: bytearray) -> None:
                 return
             tail += data
             del tail[:-TAIL_BYTES]
-            with contextlib.suppress(OSError):
-                file.write(data)
+            _try(partial(file.write, data), lost)
     finally:
         for end in (read_end, over):
             os.close(end)
-        file.close()
+        _try(file.close, lost)
+
+
+def _try(work: Callable[[], object], lost: Callable[[OSError], object]) -> None:
+    try:
+        work()
+    except OSError as error:
+        lost(error)
 
 
 class _File:
@@ -100,12 +142,20 @@ class _File:
         self._path = path
         self._max_bytes = max_bytes
         self._kept = kept
-        self._file = self._open()
+        self._file: int | None = None
         self._at_line_start = True
+
+    def open(self) -> int:
+        """Once it is open it stays so."""
+        if self._file is None:
+            # at level debug it holds what callers said
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._file = self._open()
+        return self._file
 
     def write(self, data: bytes) -> None:
         while data:
-            size = os.fstat(self._file).st_size
+            size = os.fstat(self.open()).st_size
             end = len(data)
             if size + end > self._max_bytes:
                 end = data.rfind(b"\n", 0, max(self._max_bytes - size, 0)) + 1
@@ -113,12 +163,14 @@ class _File:
                     continue
                 # a single line longer than a file is kept in one all the same
                 end = end or data.find(b"\n") + 1 or len(data)
-            _write_all(self._file, data[:end])
+            _write_all(self.open(), data[:end])
             self._at_line_start = data[end - 1] == ord("\n")
             data = data[end:]
 
     def close(self) -> None:
-        os.close(self._file)
+        if self._file is not None:
+            file, self._file = self._file, None
+            os.close(file)
 
     def _begin_new(self) -> bool:
         """Whether it could: a log that is too long is better than none."""
@@ -127,7 +179,7 @@ class _File:
             new = self._open()
         except OSError:
             return False
-        os.close(self._file)
+        self.close()
         self._file = new
         return True
 

@@ -5,17 +5,17 @@ import signal
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
 def run_until_interrupted(
     main: Callable[[asyncio.Event], Coroutine[object, object, int]], on_first: Callable[[], None]
 ) -> int:
-    """Run `main(hurry)` to its exit status, or until a signal: then it is cancelled, and `on_first` is called.
+    """Run `main(hurry)` to its exit status, or until a signal: then it is cancelled, and `on_first` is called, which
+    may fail.
 
     A second signal sets `hurry`, which `main` has for the waits of its clean-up. The status after Ctrl-C is 130, after
-    SIGTERM (a service being stopped) and SIGHUP 0.
+    SIGTERM (a service being stopped) and SIGHUP 0. A SIGHUP that is ignored, as below nohup(1), stays ignored.
     """
 
     async def interruptible() -> int:
@@ -23,8 +23,8 @@ def run_until_interrupted(
         work = asyncio.ensure_future(main(hurry))
 
         def first() -> None:
-            on_first()
             work.cancel()
+            on_first()
 
         with _signals(first, hurry.set) as received:
             try:
@@ -67,13 +67,20 @@ def _signals(first: Callable[[], object], second: Callable[[], object]) -> Itera
         received.append(number)
         (first if len(received) == 1 else second)()
 
-    for number in SIGNALS:
+    numbers = _heeded()
+    for number in numbers:
         loop.add_signal_handler(number, on_signal, number)
     try:
         yield received
     finally:
-        for number in SIGNALS:
+        for number in numbers:
             loop.remove_signal_handler(number)
+
+
+def _heeded() -> tuple[signal.Signals, ...]:
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        return signal.SIGINT, signal.SIGTERM
+    return signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 
 def _status(received: list[signal.Signals]) -> int:

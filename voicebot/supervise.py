@@ -9,11 +9,12 @@ import contextlib
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gpu_workers.ended import how_it_ended
 from gpu_workers.leash import leashed
 from voicebot.child_log import ChildLog
 from voicebot.errors import PartError
@@ -24,6 +25,7 @@ HOPELESS = frozenset(
     {2, 75, 78}
 )  # bad configuration, app name taken, ARI refused: a new start changes nothing
 _TAIL_LINES = 12
+_DOUBLINGS = 32  # of a wait: enough for any limit, and a float holds it whatever the number of deaths
 _LOOK_S = 0.02
 _KILLED_S = 5.0  # what is killed may still be inside the kernel, giving back a card's memory
 
@@ -39,7 +41,7 @@ class Backoff:
 
     def wait_s(self, deaths: int) -> float:
         """Before the next start, after `deaths` (1, 2, ...) in a row."""
-        return min(self.longest_s, self.first_s * 2.0 ** (deaths - 1))
+        return min(self.longest_s, self.first_s * 2.0 ** min(deaths - 1, _DOUBLINGS))
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Part:
         self._hurry = hurry
         self._backoff = backoff
         self._process: asyncio.subprocess.Process | None = None
-        self._log = ChildLog(child.log_path) if child.log_path else None
+        self._log = ChildLog(child.log_path, self._log_is_lost) if child.log_path else None
 
     @property
     def pid(self) -> int | None:
@@ -87,9 +89,8 @@ class Part:
         deaths = 0
         while True:
             began = loop.time()
-            code = await self._run_once()
+            code, how = await self._run_once()
             deaths = 1 if loop.time() - began >= self._backoff.calm_s else deaths + 1
-            how = _how(code)
             if code in HOPELESS or (not self.was_ready and deaths >= self._backoff.start_attempts):
                 exit_code = code if code in HOPELESS else 1
                 raise PartError(f"{self.child.name} {how}.{self._last_lines()}", exit_code)
@@ -103,26 +104,38 @@ class Part:
             self.down = ""
             self.restarts += 1
 
-    async def _run_once(self) -> int:
-        async with self._log.pipe() if self._log else nullcontext() as output:
-            process = await asyncio.create_subprocess_exec(
-                *leashed(self.child.command),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env={**os.environ, **self.child.env},
-                start_new_session=True,
-            )
+    async def _run_once(self) -> tuple[int, str]:
+        """Its exit code and how it ended. What the system has no room to start counts as ended."""
+        async with AsyncExitStack() as stack:
+            try:
+                output = await stack.enter_async_context(self._log.pipe()) if self._log else None
+                process = await self._started(output)
+            except (OSError, RuntimeError) as error:  # RuntimeError: no thread is to be had
+                return 1, f"cannot be started ({error})"
             self._process = process
             try:
                 if self.child.nice:
-                    os.setpriority(
-                        os.PRIO_PROCESS, process.pid, self.child.nice
-                    )  # its threads are yet to come
-                return await process.wait()
+                    with contextlib.suppress(ProcessLookupError):  # it has ended already
+                        # its threads are yet to come
+                        os.setpriority(os.PRIO_PROCESS, process.pid, self.child.nice)
+                code = await process.wait()
             finally:
                 await self._end(process)
                 self._process = None
+        return code, how_it_ended(code)
+
+    async def _started(self, output: int | None) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *leashed(self.child.command),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env={**os.environ, **self.child.env},
+            start_new_session=True,
+        )
+
+    def _log_is_lost(self, error: OSError) -> None:
+        self._say(f"{self.child.name}: its log {self.child.log_path} has holes: {error.strerror}")
 
     async def _end(self, process: asyncio.subprocess.Process) -> None:
         if process.returncode is None:
@@ -148,7 +161,8 @@ class Part:
         lines = [line for line in self._log.tail().splitlines() if line.strip()][-_TAIL_LINES:]
         if not lines:
             return f" It printed nothing to {self._log.path}."
-        return "".join([f" The end of {self._log.path}:", *(f"\n    {line}" for line in lines)])
+        where = "what it printed" if self._log.lost else self._log.path
+        return "".join([f" The end of {where}:", *(f"\n    {line}" for line in lines)])
 
 
 @asynccontextmanager
@@ -175,22 +189,28 @@ def _signal(process: asyncio.subprocess.Process) -> None:
 
 async def _kill_session(leader: int) -> None:
     """Whatever runs in it, in process groups of their own too, as a model worker's engine: it holds card and port."""
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_KILLED_S):
-            while left := _members(leader):
-                for pid in left:
-                    with contextlib.suppress(ProcessLookupError, PermissionError):
-                        os.kill(pid, signal.SIGKILL)
+            while True:
+                with contextlib.suppress(OSError):  # without a file descriptor nobody is seen: once more
+                    if not (left := _members(leader)):
+                        return
+                    for pid in left:
+                        with contextlib.suppress(ProcessLookupError, PermissionError):
+                            os.kill(pid, signal.SIGKILL)
                 await asyncio.sleep(_LOOK_S)
 
 
 def _members(session: int) -> list[int]:
-    """The processes of a session but its leader, proc(5); those that only wait to be collected have ended."""
+    """The processes of a session but its leader, proc(5); those that only wait to be collected have ended. Raises
+    OSError.
+    """
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
+        # it has ended meanwhile, or is nothing of ours
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
             state, _, _, its_session = stat.read_text("utf-8", "replace").rpartition(")")[2].split()[:4]
             pid = int(stat.parent.name)
             if int(its_session) == session and pid != session and state != "Z":
@@ -201,9 +221,3 @@ def _members(session: int) -> list[int]:
 def _cancel(tasks: Iterable[asyncio.Future[Any]]) -> None:
     for task in tasks:
         task.cancel()
-
-
-def _how(code: int) -> str:
-    if code < 0:
-        return f"was killed by {signal.Signals(-code).name}"
-    return f"ended with exit code {code}"

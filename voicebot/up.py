@@ -1,6 +1,7 @@
 """Everything on this machine: Asterisk, the three model workers and the call process, as children of this one."""
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -177,10 +178,13 @@ async def _asterisk(config: Config, password: SecretStr, say: Say) -> AsyncItera
 
 
 def _set_old_logs_aside(directory: Path) -> None:
-    """Each run writes new files; those of the run before become NAME.log.1, as when a file is full."""
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for log in directory.glob("*.log"):
-        set_aside(log)
+    """Each run writes new files; those of the run before become NAME.log.1, as when a file is full. Where that cannot
+    be, they are written on, or who writes them says that they cannot be written.
+    """
+    with contextlib.suppress(OSError):
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for log in directory.glob("*.log"):
+            set_aside(log)
 
 
 async def _until_ready(system: System, say: Say) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import json
 import logging
 import secrets
-import signal
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -15,6 +14,7 @@ import aiohttp
 from pydantic import SecretStr
 
 from gpu_workers.client.sse import SseError, SseParser
+from gpu_workers.ended import how_it_ended
 from gpu_workers.errors import ModelError, RequestError
 from gpu_workers.llm.chat_answer import failure_of
 from gpu_workers.settings import LlmSettings
@@ -77,7 +77,7 @@ class LlamaEngine:
             await process.stdin.drain()
         line = await process.stdout.readline()
         if not line:
-            raise ModelError(f"llama.cpp {_how(await process.wait())} while loading {model}")
+            raise ModelError(f"llama.cpp {how_it_ended(await process.wait())} while loading {model}")
         said = json.loads(line)
         if "error" in said:
             raise ModelError(said["error"])
@@ -87,7 +87,7 @@ class LlamaEngine:
         """Waits until it ends by itself; says how."""
         if self._process is None:
             raise RuntimeError(_GONE)
-        how = _how(await self._process.wait())
+        how = how_it_ended(await self._process.wait())
         return f"llama.cpp {how} while serving {self._settings.model}"
 
     async def events(self, asked: Mapping[str, Any]) -> AsyncGenerator[str, None]:
@@ -117,10 +117,6 @@ class LlamaEngine:
         if self._session is None:
             raise RequestError(503, _GONE, code="loading", retry_after_s=5)
         return self._session
-
-
-def _how(status: int) -> str:
-    return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

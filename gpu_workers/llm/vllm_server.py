@@ -17,6 +17,7 @@ from typing import Final
 
 import gpu_workers
 from gpu_workers.devices.plan import LlmPlacement
+from gpu_workers.ended import how_it_ended
 from gpu_workers.errors import ModelError
 from gpu_workers.leash import leashed
 from gpu_workers.llm.gate import WARMING, Terms, closing
@@ -138,8 +139,8 @@ class _Server:
         status = self._status()
         if status is None:
             return True
-        how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
         when = "while serving" if self._ready else "before it could serve"
+        how = how_it_ended(status)
         raise ModelError(f"vLLM {how} {when} {self._settings.model}; its reason is in the log above")
 
     def _status(self) -> int | None:

@@ -8,7 +8,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +16,7 @@ from typing import Self
 from media_bridge.events import EndpointEvent
 from media_bridge.settings import MediaSettings
 from stasis_app.conversation import Command, Event, State
-from stasis_app.disk_thread import ended
+from stasis_app.disk_thread import DiskThread, ended
 from stasis_app.flight.ear_lines import DeafFrom, EarLine, EndWait, HearsFrom, Lost, Stopped, said_line
 from stasis_app.flight.files import FlightFiles, kept, remove
 from stasis_app.flight.lines import End, ear_line, end_line, head_line, step_line
@@ -56,7 +55,7 @@ class FlightRecorder(AbstractContextManager["FlightRecorder"]):
         self._fell_behind = False
 
     def __enter__(self) -> Self:
-        self._writer = ThreadPoolExecutor(1, "flight-recorder")
+        self._writer = DiskThread("flight-recorder")
         return self
 
     def __exit__(

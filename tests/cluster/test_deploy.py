@@ -18,15 +18,17 @@ import yaml
 from pydantic import ValidationError
 
 from gpu_workers.cluster.settings import SttApplication, TtsApplication
+from stasis_app.tools.settings import LONGEST_S
 from tests.cluster.kubernetes_schema import definitions, schema_of
 from tests.cluster.ray_cluster import BIN, ROOT
-from voicebot.call_process import GOODBYE_S
 from voicebot.config import Config, parse
 from voicebot.config.processes import parts_of
+from voicebot.time_to_end import drain_within_s
 
 KUBERNETES = ROOT / "deploy" / "kubernetes"
 SYSTEMD = ROOT / "deploy" / "systemd"
 SERVE = ROOT / "deploy" / "ray" / "serve.yaml"
+DOC = (ROOT / "docs" / "cluster.md").read_text()
 SECRETS = {"ARI_PASSWORD": "x", "VOICEBOT_API_KEY": "y", "WEB_TOKEN": "z", "NODE_IP": "10.0.0.20"}
 
 
@@ -137,9 +139,11 @@ def test_a_call_process_has_time_to_finish_its_calls() -> None:
     sleep, before_s = container["lifecycle"]["preStop"]["exec"]["command"]
     assert sleep == "sleep"
     assert "exec voicebot run" in container["args"][0], "SIGTERM reaches it, not a shell"
-    given_s, drain_s = pod()["terminationGracePeriodSeconds"], call_config().calls.drain_s
-    assert given_s >= float(before_s) + drain_s + GOODBYE_S
-    assert given_s >= drain_s + 30
+    given_s, config = pod()["terminationGracePeriodSeconds"], call_config()
+    assert given_s >= float(before_s) + drain_within_s(config) + LONGEST_S, "whatever its tools wait for"
+    (beyond_s,) = re.findall(r"`terminationGracePeriodSeconds` at least (\d+) s above it", DOC)
+    assert float(beyond_s) >= float(before_s) + drain_within_s(config) + LONGEST_S - config.calls.drain_s
+    assert given_s >= config.calls.drain_s + float(beyond_s)
 
 
 def test_there_are_as_many_pods_as_call_processes_and_each_asks_its_own_port() -> None:
@@ -245,7 +249,7 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
 def test_a_unit_gives_its_calls_time_and_leaves_a_taken_app_alone() -> None:
     unit = (SYSTEMD / "voicebot@.service").read_text()
     stop = int(re.findall(r"^TimeoutStopSec=(\d+)$", unit, re.MULTILINE)[0])
-    assert stop >= Config().calls.drain_s + GOODBYE_S
+    assert stop >= drain_within_s(Config())
     assert "NotifyAccess=main\n" in unit, "it asks for as long as calls.drain_s is set to"
     assert "RestartPreventExitStatus=2 75\n" in unit
     assert "KillMode=mixed\n" in unit, (

@@ -1,6 +1,7 @@
 """The files children's output goes to: bounded, whole lines, nothing lost, their owner's alone."""
 
 import asyncio
+import errno
 import os
 import sys
 import threading
@@ -70,9 +71,11 @@ def test_the_tail_is_of_the_last_start(tmp_path: Path) -> None:
 
 
 def test_what_a_full_disk_does_not_take_is_lost_and_the_child_goes_on(tmp_path: Path) -> None:
-    log = ChildLog(tmp_path / "calls.log")
+    lost: list[OSError] = []
+    log = ChildLog(tmp_path / "calls.log", lost.append)
     with files_no_longer_than(500):
         printed(log, "[print('line', n) for n in range(1000)]")
+    assert [error.errno for error in lost] == [errno.EFBIG]
     assert log.path.stat().st_size == 500
     assert log.tail().endswith("line 999\n")
 
@@ -82,6 +85,26 @@ def test_a_file_that_cannot_be_set_aside_goes_on(tmp_path: Path) -> None:
     (tmp_path / "log" / "stt.log.1" / "of somebody").mkdir(parents=True)
     printed(log, "[print(f'line {n}') for n in range(2000)]")
     assert log.path.read_text() == "".join(f"line {n}\n" for n in range(2000))
+
+
+async def test_a_file_that_cannot_be_opened_is_told_once_and_tried_again(tmp_path: Path) -> None:
+    folder = tmp_path / "log"
+    folder.write_text("a file where the folder is to be")
+    lost: list[OSError] = []
+    log = ChildLog(folder / "stt.log", lost.append)
+    async with log.pipe() as output:
+        for line in ("first\n", "second\n"):
+            os.write(output, line.encode())
+            while not log.tail().endswith(line):  # noqa: ASYNC110 - written by a thread
+                await asyncio.sleep(0.01)
+        while not lost:  # noqa: ASYNC110 - told by a thread
+            await asyncio.sleep(0.01)
+        folder.unlink()
+        os.write(output, b"third\n")
+    async with log.pipe() as output:
+        os.write(output, b"fourth\n")
+    assert len(lost) == 1
+    assert log.path.read_text().endswith("third\nfourth\n")
 
 
 @pytest.mark.parametrize("for_ever", [False, True])

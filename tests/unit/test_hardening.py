@@ -1,8 +1,10 @@
 """What deploy/ gives the programs no right to (S9): systemd's units, Kubernetes' pods, the images."""
 
+import platform
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,54 @@ def test_what_a_program_writes_is_in_the_folders_it_has(unit: Path) -> None:
         # calls.flight_recorder may be relative; others may not look into it
         assert keys["WorkingDirectory"] == f"/var/lib/{keys['StateDirectory']}"
         assert keys["StateDirectoryMode"] == "0700"
+    else:
+        # a voice may be: it lies beside the file that names it, which the worker may only read
+        assert keys["WorkingDirectory"] == str(Path(keys["ExecStart"].split()[-1]).parent)
+        assert "StateDirectory" not in keys
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_a_unit_is_not_started_again_in_vain(unit: Path) -> None:
+    keys = service(unit)
+    never = set(keys["RestartPreventExitStatus"].split())
+    assert keys["Restart"] == "on-failure"
+    assert never == {"2", "75"} if "run" in keys["ExecStart"].split() else {"2"}
+
+
+GETIFADDRS = """
+import ctypes, errno, socket, struct, sys
+SOCKET = {"x86_64": 41, "aarch64": 198}[sys.argv[1]]
+allowed = [getattr(socket, name) for name in sys.argv[2:]]
+load, equal, give = 0x20, 0x15, 0x06
+steps = [(load, 0, 0, 0), (equal, 0, len(allowed) + 2, SOCKET), (load, 0, 0, 16)]
+steps += [(equal, len(allowed) - number, 0, family) for number, family in enumerate(allowed)]
+steps += [(give, 0, 0, 0x00050000 | errno.EAFNOSUPPORT), (give, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+program = struct.pack("HxxxxxxP", len(steps), ctypes.addressof(code))
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program, 0, 0):
+    sys.exit("no seccomp here")
+found = ctypes.c_void_p()
+print(libc.getifaddrs(ctypes.byref(found)))
+"""
+"""Under the filter that systemd makes of RestrictAddressFamilies=: socket(2) of another family is refused."""
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="other system call numbers")
+def test_vllm_may_look_for_the_interfaces_of_its_machine() -> None:
+    """gloo, which joins vLLM's ranks (one is enough), asks getifaddrs(3), and that a socket of AF_NETLINK."""
+    families = service(DEPLOY / "systemd" / "voicebot-llm.service")["RestrictAddressFamilies"].split()
+
+    def gives(*allowed: str) -> str:
+        command = (sys.executable, "-c", GETIFADDRS, platform.machine(), *allowed)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if "no seccomp here" in done.stderr:
+            pytest.skip("no seccomp here")
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    assert gives(*families) == "0"
+    assert gives(*(name for name in families if name != "AF_NETLINK")) == "-1", "it is not needed"
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="this machine has no systemd")

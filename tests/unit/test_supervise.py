@@ -1,16 +1,22 @@
 """Child processes: started again when they die, all gone at the end. Real, small processes."""
 
 import asyncio
+import errno
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gpu_workers.ended import how_it_ended
+from voicebot import supervise
 from voicebot.errors import PartError
 from voicebot.supervise import Backoff, Child, Part, supervised
+from voicebot.terminal import say
 
 QUICK = Backoff(first_s=0.01, longest_s=0.02, start_attempts=3)
 PATIENCE_S = 20.0
@@ -117,14 +123,107 @@ class TestRestart:
 
     def test_waits_grow_up_to_a_limit(self) -> None:
         backoff = Backoff(first_s=0.5, longest_s=30.0)
-        assert [backoff.wait_s(deaths) for deaths in (1, 2, 3, 6, 7, 100)] == [
-            0.5,
-            1.0,
-            2.0,
-            16.0,
-            30.0,
-            30.0,
-        ]
+        waits = [backoff.wait_s(deaths) for deaths in (1, 2, 3, 6, 7, 100, 1025, 10**6)]
+        assert waits == [0.5, 1.0, 2.0, 16.0, 30.0, 30.0, 30.0, 30.0]
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        (0, "ended with exit code 0"),
+        (3, "ended with exit code 3"),
+        (-9, "was killed by SIGKILL"),
+        (-35, "was killed by signal 35"),
+    ],
+)
+def test_how_it_ended(status: int, told: str) -> None:
+    assert how_it_ended(status) == told
+
+
+class TestNoRoom:
+    """What the system has no room for now is tried again: the other parts, and their calls, go on."""
+
+    async def test_a_child_that_cannot_be_started_counts_as_ended(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        refused = iter([OSError(errno.EAGAIN, "no process"), RuntimeError("can't start new thread")])
+        start = asyncio.create_subprocess_exec
+
+        async def sometimes(*command: str, **more: Any) -> asyncio.subprocess.Process:
+            if error := next(refused, None):
+                raise error
+            return await start(*command, **more)
+
+        said: list[str] = []
+        monkeypatch.setattr(asyncio, "create_subprocess_exec", sometimes)
+        async with supervised([python("stt", SLEEP, tmp_path)], said.append, asyncio.Event(), QUICK) as (
+            part,
+        ):
+            part.was_ready = True
+            await pid_of(part)
+        assert said[0].startswith("stt cannot be started ([Errno 11] no process), starts again in 0.01 s.")
+        assert said[1].startswith("stt cannot be started (can't start new thread), starts again")
+        assert len(said) == 2
+
+    async def test_without_file_descriptors_too(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(supervise, "_KILLED_S", 0.1)
+        said: list[str] = []
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        async with supervised([python("stt", SLEEP, tmp_path)], said.append, asyncio.Event(), QUICK) as (
+            part,
+        ):
+            part.was_ready = True
+            first = await pid_of(part)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+            try:
+                os.kill(first, signal.SIGKILL)
+                await until(lambda: any("cannot be started" in line for line in said))
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            assert await pid_of(part) != first
+        assert "([Errno 24] Too many open files)" in said[1]
+
+    async def test_one_that_never_can_be_is_given_up(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def never(*_: str, **__: Any) -> asyncio.subprocess.Process:
+            raise OSError(errno.ENOMEM, "no memory")
+
+        monkeypatch.setattr(asyncio, "create_subprocess_exec", never)
+        error = await failure_of(python("stt", SLEEP, tmp_path))
+        assert str(error).startswith("stt cannot be started ([Errno 12] no memory).")
+
+    async def test_a_log_that_cannot_be_opened_is_told_once(self, tmp_path: Path) -> None:
+        (tmp_path / "log").write_text("a file where the folder is to be")
+        starts = tmp_path / "starts"
+        code = f"open({str(starts)!r}, 'a').write('x'); print('a word')"
+        said: list[str] = []
+        child = python("stt", code, tmp_path / "log")
+        async with supervised([child], said.append, asyncio.Event(), QUICK) as (part,):
+            part.was_ready = True
+            await until(lambda: starts.exists() and starts.stat().st_size >= 3)
+        lost = [line for line in said if "has holes" in line]
+        # a file where a folder is: the first says so of the folder, a retry of the file in it
+        assert lost in (
+            [f"stt: its log {child.log_path} has holes: {os.strerror(number)}"]
+            for number in (errno.EEXIST, errno.ENOTDIR)
+        )
+        assert any(line.endswith("The end of what it printed:\n    a word") for line in said)
+
+
+async def test_who_watches_may_leave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its words have nowhere to go; what it keeps running runs on."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    starts = tmp_path / "starts"
+    with os.fdopen(write_end, "w") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        child = python("stt", f"open({str(starts)!r}, 'a').write('x')", tmp_path)
+        async with supervised([child], say, asyncio.Event(), QUICK) as (part,):
+            part.was_ready = True
+            await until(lambda: starts.exists() and starts.stat().st_size >= 3)
 
 
 class TestEnd:

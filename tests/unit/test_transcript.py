@@ -1,6 +1,7 @@
 """The file with what was said: its owner's alone, and whole lines on a disk that is full (fault A14, S4)."""
 
 import asyncio
+import errno
 import json
 import os
 import threading
@@ -145,3 +146,19 @@ async def test_what_another_process_wrote_meanwhile_is_not_cut_away(
         monkeypatch.setattr(os, "fstat", and_another_writes)
         write_three(transcript)
     assert path.read_text().startswith("another line\n")
+
+
+async def test_a_file_that_is_taken_away_ends_it_with_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As a stale handle of NFS does: each call on the file fails, fstat and close too."""
+    lost: list[int] = []
+    path = tmp_path / "said.jsonl"
+    with Transcript(path, lambda: lost.append(1)) as transcript:
+        assert transcript._file is not None
+        os.close(transcript._file.fileno())
+        write_three(transcript)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert caplog.messages == [f"the transcript {path} ends here: {os.strerror(errno.EBADF)}"]
+    assert len(lost) == 3

@@ -247,7 +247,7 @@ async def test_it_can_be_stopped_while_it_loads(start: Start) -> None:
 async def test_a_server_that_cannot_load_is_told(start: Start) -> None:
     async with start(fails_with=7) as worker:
         assert await worker.ended() == 1
-        assert "vLLM ended with status 7 before it could serve /models/m" in worker.log.read_text()
+        assert "vLLM ended with exit code 7 before it could serve /models/m" in worker.log.read_text()
         await gone(worker.pids)
 
 

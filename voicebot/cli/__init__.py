@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from voicebot.cli.arguments import parser
 from voicebot.cli.failures import exit_code, expected, leaves
+from voicebot.terminal import complain
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
@@ -31,5 +32,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _told(errors: Sequence[BaseException]) -> int:
     for error in dict.fromkeys(str(error) for error in errors):
-        print(f"voicebot: {error}", file=sys.stderr)
+        complain(f"voicebot: {error}")
     return exit_code(errors[0])

@@ -2,10 +2,11 @@
 
 import argparse
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from voicebot.terminal import complain, say
 
 if TYPE_CHECKING:
     from voicebot.config import Config
@@ -17,9 +18,9 @@ def up(chosen: argparse.Namespace) -> int:
 
     config, text = _loaded(chosen.config)
     status = run_until_interrupted(
-        lambda hurry: stay_up(config, text, _say, hurry), _say_stopping(config.calls.drain_s)
+        lambda hurry: stay_up(config, text, say, hurry), _say_stopping(config.calls.drain_s)
     )
-    _say("All stopped.")
+    say("All stopped.")
     return status
 
 
@@ -31,7 +32,7 @@ def demo(chosen: argparse.Namespace) -> int:
     config, text = _loaded(chosen.config)
     check_output("--record", chosen.record, makes_folder=True)
     return run_until_interrupted(
-        lambda hurry: run_demo(config, text, chosen.record, _say, hurry), _say_stopping(config.calls.drain_s)
+        lambda hurry: run_demo(config, text, chosen.record, say, hurry), _say_stopping(config.calls.drain_s)
     )
 
 
@@ -44,7 +45,7 @@ def run(chosen: argparse.Namespace) -> int:
     config = parse(text, name, os.environ, calls_here=True, processes=chosen.processes)
     check_output("--transcript-file", chosen.transcript_file)
     if chosen.number is None and config.calls.processes > 1:
-        return run_call_processes(config, text, chosen.transcript_file, _complain)
+        return run_call_processes(config, text, chosen.transcript_file, complain)
     return run_call_process(config, chosen.transcript_file, chosen.number)
 
 
@@ -125,7 +126,7 @@ def _loaded(file: Path | None) -> "tuple[Config, str]":
 
     text = read_text(file)
     config = parse(text, str(file or DEFAULT_FILE), os.environ, calls_here=True)
-    _say(_which(file))
+    say(_which(file))
     return config, text
 
 
@@ -138,18 +139,11 @@ def _which(config: Path | None) -> str:
 
 
 def _say(line: str) -> None:
+    """For commands whose output is their point: without a reader they end."""
     print(line, flush=True)
 
 
-def _complain(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
 def _say_stopping(drain_s: float) -> Callable[[], None]:
-    def say() -> None:
-        print(
-            f"\nStopping. Running calls may go on for up to {drain_s:g} s; Ctrl-C again ends them now.",
-            file=sys.stderr,
-        )
-
-    return say
+    return lambda: complain(
+        f"\nStopping. Running calls may go on for up to {drain_s:g} s; Ctrl-C again ends them now."
+    )
