@@ -4,13 +4,13 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
 
-from gpu_workers.client import Health, any_health
+from gpu_workers.client import Asked, Health, each_health, together
 from gpu_workers.settings import WorkersSettings
 from media_bridge.plane import MediaPlane
 from media_bridge.settings import MediaSettings
@@ -68,6 +68,7 @@ class Application:
         self._carrying: dict[str, asyncio.Task[None]] = {}
         self._admission = Admission()
         self._workers: dict[str, Health] = {}
+        self._unserved: dict[str, str] = {}
         self._rooms: dict[str, int | None] = {}
         self._idle = asyncio.Event()
         self._idle.set()
@@ -178,11 +179,18 @@ class Application:
     async def watch_workers(self, session: aiohttp.ClientSession) -> None:
         workers = self._setup.workers
         named = {"stt": workers.stt, "llm": workers.llm, "tts": workers.tts}
+        # the voice's names are tried at once, by the ready phrases
+        models = {"stt": workers.stt.asked_model, "llm": workers.llm.asked_model}
+        asked = {name: Asked(name, model, f"workers.{name}.model") for name, model in models.items() if model}
         while True:
-            asked = (
-                any_health(session, worker.base_urls, api_key=worker.api_key) for worker in named.values()
+            asking = (
+                each_health(session, worker.base_urls, api_key=worker.api_key, asked=asked.get(name))
+                for name, worker in named.items()
             )
-            self._workers = dict(zip(named, await asyncio.gather(*asked), strict=True))
+            found = dict(zip(named, await asyncio.gather(*asking), strict=True))
+            self._workers = {name: together(each) for name, each in found.items()}
+            for name, each in found.items():
+                self._tell_unserved(named[name].base_urls, each)
             # one that is away says nothing new: a call meanwhile is admitted by what it said last
             self._rooms |= {name: said.max_calls for name, said in self._workers.items() if said.ready}
             await asyncio.sleep(_HEALTH_EVERY_S)
@@ -216,6 +224,14 @@ class Application:
             for call in self._calls.values():
                 call.end_politely()
             await self._wait_idle(_GOODBYE_S)
+
+    def _tell_unserved(self, urls: Sequence[str], found: Sequence[Health]) -> None:
+        """Once for each, and again when it says another: until then requests get apologies for answers."""
+        for url, said in zip(urls, found, strict=True):
+            if said.unserved and said.unserved != self._unserved.get(url):
+                log.warning("%s", said.unserved)
+            if said.ready or said.unserved:
+                self._unserved[url] = said.unserved
 
     async def _wait_idle(self, limit_s: float) -> bool:
         try:

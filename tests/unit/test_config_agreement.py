@@ -284,3 +284,11 @@ class TestModels:
     )
     def test_files_and_what_others_know_are_theirs(self, workers: str) -> None:
         config(f"workers: {workers}")
+
+
+def test_a_model_of_the_voice_is_for_a_server_elsewhere() -> None:
+    assert "workers.tts.start false" in only_problem("workers: {tts: {model: tts-1}}")
+    elsewhere = config(
+        "workers: {tts: {start: false, url: 'http://10.0.0.5:8103', model: tts-1, voice: alloy}}"
+    )
+    assert (elsewhere.workers.tts.asked_model, elsewhere.workers.tts.asked_voice) == ("tts-1", "alloy")

@@ -300,6 +300,11 @@ def _workers(config: Config) -> Iterator[Finding]:
                 " a secret from the environment"
             )
             yield finding(message, key, host)
+    if config.workers.tts.start and config.workers.tts.model is not None:
+        message = (
+            "is for a voice server that runs elsewhere (workers.tts.start false): the one here has a voice"
+        )
+        yield finding(message, ("workers", "tts", "model"), ("workers", "tts", "start"))
 
 
 def _web(config: Config) -> Iterator[Finding]:
