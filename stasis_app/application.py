@@ -15,6 +15,7 @@ from gpu_workers.settings import WorkersSettings
 from media_bridge.plane import MediaPlane
 from media_bridge.settings import MediaSettings
 from stasis_app.admission import WORKERS, Admission, Resource, share
+from stasis_app.ari.errors import AriError
 from stasis_app.ari.events import Channel, StasisStart
 from stasis_app.ari.link import AriLink
 from stasis_app.ari.stream import Connected, Down, LinkState
@@ -30,13 +31,14 @@ _HEALTH_EVERY_S = 2.0
 _GOODBYE_S = 15.0  # beyond the longest goodbye of a call
 _LAG_EVERY_S = 0.05  # a standstill is measured so much too short at most
 _LAG_WINDOW = 100
+_PROCESSES = "VOICEBOT_PROCESSES"  # of asterisk_conf/voicebot/extensions_voicebot.conf
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
     """All that `run` is told: the parts of voicebot.yaml that concern it, and where it may write.
 
-    `processes`: how many call processes share the workers.
+    `processes`: how many call processes share the workers; `number`: which of them this one is, from 1.
     """
 
     ari: AriSettings
@@ -48,6 +50,7 @@ class Setup:
     phrases_dir: Path
     transcript: Path | None = None
     processes: int = 1
+    number: int = 1
 
 
 class Application:
@@ -172,9 +175,32 @@ class Application:
     def on_link(self, state: LinkState) -> None:
         """The connection to Asterisk has changed."""
         self._board.metrics.ari_connected.set(isinstance(state, Connected))
+        if isinstance(state, Connected) and self._setup.processes > 1:
+            self._group.create_task(self._ask_for_processes())
         if isinstance(state, Down):
             for call in self._calls.values():
                 call.asterisk_is_down()
+
+    async def _ask_for_processes(self) -> None:
+        """Whether the dialplan gives calls to each of the call processes, and to no more of them."""
+        try:
+            said = await self._link.ari.global_variable(_PROCESSES)
+        except AriError as error:
+            log.debug("could not ask Asterisk for %s: %s", _PROCESSES, error)
+            return
+        setup, known = self._setup, int(said) if said.isdecimal() and len(said) < 4 else 1
+        if known < setup.number or (known > setup.processes and setup.number == 1):
+            log.warning(
+                "calls.processes is %d and this is number %d, but %s of Asterisk is %s: its dialplan gives calls to"
+                " so many processes (1 unless it says more); write `%s = %d` under [globals] of extensions.conf, then"
+                ' `asterisk -rx "dialplan reload"`',
+                setup.processes,
+                setup.number,
+                _PROCESSES,
+                known if said else "not set",
+                _PROCESSES,
+                setup.processes,
+            )
 
     async def watch_workers(self, session: aiohttp.ClientSession) -> None:
         workers = self._setup.workers

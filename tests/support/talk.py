@@ -228,6 +228,7 @@ def _setup(
         phrases_dir=folder / "phrases",
         transcript=folder / "transcript.jsonl",
         processes=processes,
+        number=processes,
     )
 
 

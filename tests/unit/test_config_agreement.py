@@ -323,3 +323,23 @@ def test_the_longest_name_of_an_app_fits_with_the_number_of_its_last_process() -
     assert config(start % ("a" * 61, 12) + media)
     assert "at most 61 characters, has 62" in only_problem(start % ("a" * 62, 12) + media)
     assert "at most 64 characters" in only_problem(start % ("a" * 65, 1))
+
+
+class TestPortsThatSomethingElseHas:
+    OWN = "asterisk: {start: false}\nari: {url: 'http://%s', password: long-enough-and-dull}\n"
+    NINE = OWN + "calls: {processes: %d}\nmedia: {port_start: 20000, port_end: 29999}"
+
+    @pytest.mark.parametrize("host", ["127.0.0.1:8088", "localhost:8088/ari"])
+    def test_that_of_ones_own_asterisk(self, host: str) -> None:
+        assert config(self.NINE % (host, 8))
+        found = only_problem(self.NINE % (host, 9))
+        assert "web.port: 8088 of process 9 (calls.processes) is also ari.url" in found
+
+    def test_another_machines_is_no_matter(self) -> None:
+        bind = ", bind_host: 0.0.0.0, advertise_host: 10.0.0.9}"
+        assert config((self.NINE % ("10.0.0.5:8088", 9)).replace("29999}", "29999" + bind))
+
+    def test_that_of_a_worker_started_by_somebody_else(self) -> None:
+        here = "workers: {stt: {start: false, url: 'http://127.0.0.1:%d/stt'}, tts: {more_urls: ['http://127.0.0.1:%d']}}"
+        assert config(here % (8200, 8200))
+        assert "web.port: 8080 is also workers.stt.url" in only_problem(here % (8080, 8200))

@@ -196,15 +196,34 @@ def _ports_used_twice(config: Config) -> Iterator[Finding]:
             message = f"{port} would be that of a further process: the last port there is is {_LAST_PORT}"
             yield finding(message, path, ("calls", "processes"))
             break
+    taken = list(_taken_here(config))
     for index, (path, host, port, number) in enumerate(listeners):
-        for other_path, other_host, other_port, other_number in listeners[:index]:
-            if port == other_port and (host == other_host or is_any(host) or is_any(other_host)):
+        for other_path, other_host, other_port, other_number in [*listeners[:index], *taken]:
+            if port == other_port and _overlap(host, other_host):
                 whose, other = _whose(number), _whose(other_number)
                 yield finding(
                     f"{port}{whose} is also {dotted(other_path)}{other}: give one of them another",
                     *(path, other_path),
                     *([("calls", "processes")] if whose or other else []),
                 )
+
+
+def _taken_here(config: Config) -> Iterator[tuple[KeyPath, str, int, int]]:
+    """Ports of this machine that something listens on which is not started from this configuration."""
+    urls: list[tuple[KeyPath, str | None]] = []
+    if not config.asterisk.start:
+        urls.append((("ari", "url"), config.ari.url))
+    for name, worker in worker_parts(config).items():
+        urls.append((("workers", name, "url"), worker.url))
+        urls += [(("workers", name, "more_urls", at), url) for at, url in enumerate(worker.more_urls)]
+    for path, url in urls:
+        parts = _parts_of(url) if url else None
+        if parts is not None and parts.hostname and is_loopback(parts.hostname):
+            yield path, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80), 1
+
+
+def _overlap(host: str, other: str) -> bool:
+    return host == other or is_any(host) or is_any(other) or (is_loopback(host) and is_loopback(other))
 
 
 def _whose(number: int) -> str:
