@@ -254,14 +254,22 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=35.0, help="how long a caller talks (%(default)s)")
     parser.add_argument("--models", choices=("fake", "real"), default="fake")
     parser.add_argument(
-        "-c", "--config", type=Path, help="--models real: voicebot.yaml; its defaults if not given"
+        "-c",
+        "--config",
+        type=Path,
+        help="--models real: voicebot.yaml, whose tools and recorder are left out; its defaults if not given",
     )
     parser.add_argument("--soak", type=float, metavar="MINUTES", help="steady calls for so long, no ladder")
     parser.add_argument("--speech", type=Path, default=SPEECH, help="a folder with WAV files of questions")
     parser.add_argument("--keep-pcap", type=Path, help="a folder for the calls' captures (they hold speech)")
     parser.add_argument("--no-keep", action="store_true", help="the result is printed and not kept")
     latency_arguments(parser)
-    return parser.parse_args()
+    chosen = parser.parse_args()
+    if chosen.config and chosen.models == "fake":
+        parser.error(
+            f"-c {chosen.config} is for --models real: the fake models have a configuration of their own"
+        )
+    return chosen
 
 
 async def run(chosen: argparse.Namespace, hurry: asyncio.Event) -> int:

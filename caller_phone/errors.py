@@ -1,10 +1,12 @@
 """Everything the phone raises. One base; each says whose fault it was."""
 
 _WHAT_TO_CHECK = {
-    401: "the endpoint wants a password: give the right credentials, or check `auth` of the endpoint in pjsip.conf",
+    401: "the endpoint wants a password, and none or a wrong one was given"
+    " (voicebot call: --user NAME, its password in VOICEBOT_CALL_PASSWORD): check `auth` of the endpoint in pjsip.conf",
     403: "the credentials were refused, or no endpoint in pjsip.conf identifies this caller's address",
     404: "this extension is not in the dialplan context of the caller's endpoint: check `dialplan show`",
-    407: "the proxy wants a password: give the right credentials",
+    407: "the proxy wants a password, and none or a wrong one was given"
+    " (voicebot call: --user NAME, its password in VOICEBOT_CALL_PASSWORD)",
     408: "the far end gave up waiting",
     480: "nobody is registered there, or nobody answered",
     484: "no extension matches a number as short as this: check `dialplan show`",

@@ -58,6 +58,11 @@ class WorkerSettings(Settings):
         return (self.url or self.own_url).rstrip("/")
 
     @property
+    def elsewhere(self) -> bool:
+        """Whether its requests go to a server that is not started from this configuration."""
+        return not self.start or self.url is not None
+
+    @property
     def own_url(self) -> str:
         """Where this machine reaches the one that runs here."""
         return f"http://{reachable(self.host)}:{self.port}"
@@ -87,6 +92,11 @@ class SttSettings(WorkerSettings):
     )
     language: str | None = Field("en", description="Spoken language; null: recognised by the model.")
     queue_limit: int = Field(64, ge=1, description="More waiting requests than this are refused with 429.")
+
+    @property
+    def asked_model(self) -> str | None:
+        """The model that requests name: where it runs elsewhere, the one that is written. None: they name none."""
+        return self.model if self.elsewhere and "model" in self.model_fields_set else None
 
 
 class TalkMessage(Settings):
@@ -152,6 +162,11 @@ class LlmSettings(WorkerSettings):
     )
 
     @property
+    def asked_model(self) -> str | None:
+        """The model that requests name. None: they name none, for of a server elsewhere it is not written."""
+        return None if self.elsewhere and "model" not in self.model_fields_set else self.model
+
+    @property
     def known_context_tokens(self) -> int | None:
         """None for a server that runs elsewhere and of whose window nothing is written."""
         return self.context_tokens if self.start or "context_tokens" in self.model_fields_set else None
@@ -162,6 +177,9 @@ class TtsSettings(WorkerSettings):
     voice: ModelName = Field(
         "joe", description="A known name, or a Piper .onnx file with its .onnx.json beside it."
     )
+    model: str | None = Field(
+        None, min_length=1, description="Of a server elsewhere that wants one named, like tts-1 of OpenAI's."
+    )
     voices: tuple[ModelName, ...] = Field(
         (), description="More voices, written the same way; those of the profiles are added."
     )
@@ -169,6 +187,16 @@ class TtsSettings(WorkerSettings):
     parallel: int = Field(
         2, ge=1, le=64, description="Sentences made side by side, each with `threads` threads."
     )
+
+    @property
+    def asked_model(self) -> str | None:
+        """The model that requests name. None: they name none, as our own workers need none."""
+        return self.model
+
+    @property
+    def asked_voice(self) -> str | None:
+        """The voice of whoever names none: where it runs elsewhere, the one that is written."""
+        return self.voice if self.elsewhere and "voice" in self.model_fields_set else None
 
 
 class WorkersSettings(Settings):

@@ -4,17 +4,18 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
 
-from gpu_workers.client import Health, any_health
+from gpu_workers.client import Asked, Health, each_health, together
 from gpu_workers.settings import WorkersSettings
 from media_bridge.plane import MediaPlane
 from media_bridge.settings import MediaSettings
 from stasis_app.admission import WORKERS, Admission, Resource, share
+from stasis_app.ari.errors import AriError
 from stasis_app.ari.events import Channel, StasisStart
 from stasis_app.ari.link import AriLink
 from stasis_app.ari.stream import Connected, Down, LinkState
@@ -30,13 +31,14 @@ _HEALTH_EVERY_S = 2.0
 _GOODBYE_S = 15.0  # beyond the longest goodbye of a call
 _LAG_EVERY_S = 0.05  # a standstill is measured so much too short at most
 _LAG_WINDOW = 100
+_PROCESSES = "VOICEBOT_PROCESSES"  # of asterisk_conf/voicebot/extensions_voicebot.conf
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
     """All that `run` is told: the parts of voicebot.yaml that concern it, and where it may write.
 
-    `processes`: how many call processes share the workers.
+    `processes`: how many call processes share the workers; `number`: which of them this one is, from 1.
     """
 
     ari: AriSettings
@@ -48,6 +50,7 @@ class Setup:
     phrases_dir: Path
     transcript: Path | None = None
     processes: int = 1
+    number: int = 1
 
 
 class Application:
@@ -68,6 +71,7 @@ class Application:
         self._carrying: dict[str, asyncio.Task[None]] = {}
         self._admission = Admission()
         self._workers: dict[str, Health] = {}
+        self._unserved: dict[str, str] = {}
         self._rooms: dict[str, int | None] = {}
         self._idle = asyncio.Event()
         self._idle.set()
@@ -171,18 +175,48 @@ class Application:
     def on_link(self, state: LinkState) -> None:
         """The connection to Asterisk has changed."""
         self._board.metrics.ari_connected.set(isinstance(state, Connected))
+        if isinstance(state, Connected) and self._setup.processes > 1:
+            self._group.create_task(self._ask_for_processes())
         if isinstance(state, Down):
             for call in self._calls.values():
                 call.asterisk_is_down()
 
+    async def _ask_for_processes(self) -> None:
+        """Whether the dialplan gives calls to each of the call processes, and to no more of them."""
+        try:
+            said = await self._link.ari.global_variable(_PROCESSES)
+        except AriError as error:
+            log.debug("could not ask Asterisk for %s: %s", _PROCESSES, error)
+            return
+        setup, known = self._setup, int(said) if said.isdecimal() and len(said) < 4 else 1
+        if known < setup.number or (known > setup.processes and setup.number == 1):
+            log.warning(
+                "calls.processes is %d and this is number %d, but %s of Asterisk is %s: its dialplan gives calls to"
+                " so many processes (1 unless it says more); write `%s = %d` under [globals] of extensions.conf, then"
+                ' `asterisk -rx "dialplan reload"`',
+                setup.processes,
+                setup.number,
+                _PROCESSES,
+                known if said else "not set",
+                _PROCESSES,
+                setup.processes,
+            )
+
     async def watch_workers(self, session: aiohttp.ClientSession) -> None:
         workers = self._setup.workers
         named = {"stt": workers.stt, "llm": workers.llm, "tts": workers.tts}
+        # the voice's names are tried at once, by the ready phrases
+        models = {"stt": workers.stt.asked_model, "llm": workers.llm.asked_model}
+        asked = {name: Asked(name, model, f"workers.{name}.model") for name, model in models.items() if model}
         while True:
-            asked = (
-                any_health(session, worker.base_urls, api_key=worker.api_key) for worker in named.values()
+            asking = (
+                each_health(session, worker.base_urls, api_key=worker.api_key, asked=asked.get(name))
+                for name, worker in named.items()
             )
-            self._workers = dict(zip(named, await asyncio.gather(*asked), strict=True))
+            found = dict(zip(named, await asyncio.gather(*asking), strict=True))
+            self._workers = {name: together(each) for name, each in found.items()}
+            for name, each in found.items():
+                self._tell_unserved(named[name].base_urls, each)
             # one that is away says nothing new: a call meanwhile is admitted by what it said last
             self._rooms |= {name: said.max_calls for name, said in self._workers.items() if said.ready}
             await asyncio.sleep(_HEALTH_EVERY_S)
@@ -216,6 +250,14 @@ class Application:
             for call in self._calls.values():
                 call.end_politely()
             await self._wait_idle(_GOODBYE_S)
+
+    def _tell_unserved(self, urls: Sequence[str], found: Sequence[Health]) -> None:
+        """Once for each, and again when it says another: until then requests get apologies for answers."""
+        for url, said in zip(urls, found, strict=True):
+            if said.unserved and said.unserved != self._unserved.get(url):
+                log.warning("%s", said.unserved)
+            if said.ready or said.unserved:
+                self._unserved[url] = said.unserved
 
     async def _wait_idle(self, limit_s: float) -> bool:
         try:

@@ -85,18 +85,32 @@ async def _application(setup: Setup) -> AsyncIterator[tuple[Application, AriLink
         workers = setup.workers
         session = await stack.enter_async_context(worker_session())
         stt = await stack.enter_async_context(
-            SttClient(workers.stt.base_urls, api_key=workers.stt.api_key, session=session)
+            SttClient(
+                workers.stt.base_urls,
+                model=workers.stt.asked_model,
+                api_key=workers.stt.api_key,
+                session=session,
+            )
         )
         llm = await stack.enter_async_context(
             LlmClient(
-                workers.llm.base_urls, model=workers.llm.model, api_key=workers.llm.api_key, session=session
+                workers.llm.base_urls,
+                model=workers.llm.asked_model,
+                api_key=workers.llm.api_key,
+                session=session,
             )
         )
         tts = await stack.enter_async_context(
-            TtsClient(workers.tts.base_urls, api_key=workers.tts.api_key, session=session)
+            TtsClient(
+                workers.tts.base_urls,
+                model=workers.tts.asked_model,
+                voice=workers.tts.asked_voice,
+                api_key=workers.tts.api_key,
+                session=session,
+            )
         )
         requests = await stack.enter_async_context(HttpRequests())
-        made_by = f"{workers.tts.base_url} {workers.tts.voice}"
+        made_by = " ".join(filter(None, (workers.tts.base_url, workers.tts.voice, workers.tts.model)))
         phrases = PhraseBook(
             tts, setup.phrases_dir, made_by, lambda profile: WIRE[medium_of(setup.media, profile.media)].rate
         )

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from gpu_workers.settings import HomePath
 from media_bridge.settings import MediaOverride
 from media_bridge.turn_end_expected import Expected
+from stasis_app.ari.names import MOST_INSTANCE_CHARS
 from stasis_app.pronunciations import MOST_ENTRIES, Pronunciations, problem, pronunciations_of
 from stasis_app.retention import Retention
 from stasis_app.tools.settings import Tools
@@ -23,19 +24,31 @@ class AriSettings(Settings):
     """The `ari:` part of voicebot.yaml."""
 
     url: str = Field(
-        "http://127.0.0.1:8088", pattern=r"^https?://[^/]+(/.*)?$", description="Asterisk's HTTP server."
+        "http://127.0.0.1:8088",
+        pattern=r"^https?://[^/]+(/.*)?$",
+        description="Asterisk's HTTP server, with http.conf's prefix where it has one.",
     )
     username: str = Field("voicebot", min_length=1, pattern=r"^[^:\s]+$", description="A user of ari.conf.")
     password: SecretStr | None = Field(
         None, description="Its password; ${NAME} takes it from the environment."
     )
     app: str = Field(
-        "voicebot", pattern=r"^[A-Za-z0-9_.-]+$", description="The name in the dialplan's Stasis()."
+        "voicebot",
+        max_length=MOST_INSTANCE_CHARS,
+        pattern=r"^[A-Za-z0-9_.-]+$",
+        description="The name in the dialplan's Stasis().",
     )
     request_timeout_s: float = Field(2.0, gt=0, description="No answer to a request within this: it failed.")
     heartbeat_s: float = Field(
         5.0, gt=0, description="How often the event socket is asked for a sign of life."
     )
+
+    @field_validator("url")
+    @classmethod
+    def _is_the_servers(cls, url: str) -> str:
+        """Where everything below /ari is, which Asterisk's own pages show as part of the address."""
+        trimmed = url.rstrip("/")
+        return trimmed if trimmed.endswith("//ari") else trimmed.removesuffix("/ari")
 
 
 class CallSettings(Settings):

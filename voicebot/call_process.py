@@ -42,7 +42,7 @@ def run_call_process(config: Config, transcript: Path | None, number: int | None
     logs.configure(config.log, config.ari.app if several else "")
     for warning in (*in_clear_text(config), *weak_secrets(config)):
         log.warning("%s", warning)
-    return run_until_told(lambda stop: _serve(config, processes, transcript, stop))
+    return run_until_told(lambda stop: _serve(config, processes, number or 1, transcript, stop))
 
 
 def run_call_processes(config: Config, text: str, transcript: Path | None, say: Say) -> int:
@@ -120,7 +120,9 @@ def _need_password(config: Config) -> None:
         )
 
 
-async def _serve(config: Config, processes: int, transcript: Path | None, stop: asyncio.Event) -> None:
+async def _serve(
+    config: Config, processes: int, number: int, transcript: Path | None, stop: asyncio.Event
+) -> None:
     setup = Setup(
         ari=config.ari,
         media=config.media,
@@ -131,6 +133,7 @@ async def _serve(config: Config, processes: int, transcript: Path | None, stop: 
         phrases_dir=cache_dir(config) / "phrases",
         transcript=transcript,
         processes=processes,
+        number=number,
     )
     async with told_of_stopping(stop, drain_within_s(config)):
         await run(setup, stop)

@@ -1,21 +1,43 @@
 """`voicebot call`: a test phone that asks recorded questions; and its figures, as the demo shows them too."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from caller_phone.phone import Phone, local_host_for
+from caller_phone.phone import Credentials, Phone, local_host_for
 from caller_phone.script import HangUp, Say, Step, TalkResult, WaitAnswer, WaitGreeting, run_script
 from voicebot import supervise
 from voicebot.addresses import sip_address
 from voicebot.config import Config
+from voicebot.errors import UsageError
 from voicebot.speech import speech_file
 from voicebot.table import table
 
+PASSWORD_VARIABLE = "VOICEBOT_CALL_PASSWORD"  # noqa: S105 - the name of a variable
+
+
+def login(user: str | None, environ: Mapping[str, str]) -> Credentials | None:
+    """Who the phone is, with the password of the environment. Raises UsageError when there is none."""
+    if user is None:
+        return None
+    password = environ.get(PASSWORD_VARIABLE)
+    if not password:
+        raise UsageError(
+            f"--user {user}: set {PASSWORD_VARIABLE} in the environment to its password, that of the `type = auth`"
+            " section in pjsip.conf"
+        )
+    return Credentials(user, password)
+
 
 async def place(
-    config: Config, target: str, wavs: Sequence[str], record: Path | None, say: supervise.Say
+    config: Config,
+    target: str,
+    wavs: Sequence[str],
+    record: Path | None,
+    who: Credentials | None,
+    say: supervise.Say,
 ) -> int:
-    """Call `target`, ask each of `wavs` and wait for its answer; 0 when each was answered, else 1.
+    """Call `target` as `who`, ask each of `wavs` and wait for its answer; 0 when each was answered, else 1.
 
     Raises UsageError for a file that is not there, PhoneError when the call is not answered.
     """
@@ -24,7 +46,7 @@ async def place(
         steps += [Say(speech_file(wav)), WaitAnswer()]
     uri = target if target.startswith("sip:") else number_uri(config, target)
     say(f"Calling {uri} ...")
-    result = await talk(uri, [*steps, HangUp()])
+    result = await talk(uri, [*steps, HangUp()], who)
     say(figures(result))
     if record:
         record.parent.mkdir(parents=True, exist_ok=True)
@@ -34,13 +56,18 @@ async def place(
 
 
 def number_uri(config: Config, number: str) -> str:
-    """The sip: address of an extension of our Asterisk."""
-    return sip_address(config).replace("sip:", f"sip:{number}@", 1)
+    """The sip: address of an extension of the Asterisk that voicebot brings, or of the one at ari.url."""
+    if config.asterisk.start:
+        return sip_address(config).replace("sip:", f"sip:{number}@", 1)
+    host = urlsplit(config.ari.url).hostname or ""
+    return f"sip:{number}@{f'[{host}]' if ':' in host else host}:{config.asterisk.sip_port}"
 
 
-async def talk(uri: str, steps: Sequence[Step]) -> TalkResult:
+async def talk(uri: str, steps: Sequence[Step], who: Credentials | None = None) -> TalkResult:
     """One scripted call. Raises PhoneError when it is not answered."""
-    async with Phone(local_host_for(uri)) as phone, phone.call(uri) as call:
+    # Asterisk knows a phone that gives a password by the user part of its From
+    caller = who.user if who else "caller"
+    async with Phone(local_host_for(uri)) as phone, phone.call(uri, caller=caller, credentials=who) as call:
         return await run_script(call, steps)
 
 

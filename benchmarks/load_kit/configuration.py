@@ -1,4 +1,8 @@
-"""The voicebot.yaml of a load test: somebody's own, or none, and over it what the test needs."""
+"""The voicebot.yaml of a load test: somebody's own, or none, and over it what the test needs.
+
+What a call of the test would leave behind or set going elsewhere is taken out: nothing is recorded into the folder of
+real calls, and no tool puts anybody through or asks a server of the admin's.
+"""
 
 import random
 import secrets
@@ -40,11 +44,13 @@ def configuration(
     """voicebot.yaml: `own` as somebody wrote it, and over it what a load test needs. `fakes`: their addresses.
 
     The bot has an Asterisk of its own and one call process, on ports that nobody uses. No filler and no question to a
-    silent caller: each sound after a question shall be its answer.
+    silent caller: each sound after a question shall be its answer. Of the profiles only the one that is called is
+    there, without its tools.
     """
-    http_port, web_port, *worker_ports = free_ports(5, socket.SOCK_STREAM)
+    http_port, web_port, audio_port, *worker_ports = free_ports(6, socket.SOCK_STREAM)
     quiet = {"no_input_s": 120.0, "phrases": {"filler": ""}}
     default = (own.get("profiles") or {}).get("default") or LAKESIDE_BIKES.model_dump(mode="json")
+    default = {key: value for key, value in default.items() if key != "tools"}
     workers = own.get("workers") or {}
     here: dict[str, dict[str, object]] = {
         name: {"port": port}
@@ -75,14 +81,14 @@ def configuration(
             "port_start": ports.bot[0],
             "port_end": ports.bot[-2],
             "port_quarantine_s": 1.0,
+            "audiosocket_port": audio_port,
         },
         "workers": here,
         "web": {"host": HOST, "port": web_port, "token": None},
-        "calls": {"max_calls": max_calls, "processes": 1, "drain_s": 1.0},
+        "calls": {"max_calls": max_calls, "processes": 1, "drain_s": 1.0, "flight_recorder": None},
         "log": {"directory": "var/log/load"},
-        "profiles": {"default": merged(default, quiet)},
     }
-    return yaml.safe_dump(merged(own, needed))
+    return yaml.safe_dump(merged(own, needed) | {"profiles": {"default": merged(default, quiet)}})
 
 
 def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ closes the HTTP connection: that is how work is cancelled.
 """
 
 from gpu_workers.client.chat import Message, ToolCall
-from gpu_workers.client.health import Health, any_health, health
+from gpu_workers.client.health import Asked, Health, each_health, health, together
 from gpu_workers.client.link import Limits, worker_session
 from gpu_workers.client.llm import LlmClient, LlmStream
 from gpu_workers.client.stt import Priority, SttClient, Transcript
@@ -13,6 +13,7 @@ from gpu_workers.client.tts import Speech, TtsClient
 from gpu_workers.errors import WorkerError
 
 __all__ = [
+    "Asked",
     "Health",
     "Limits",
     "LlmClient",
@@ -25,7 +26,8 @@ __all__ = [
     "Transcript",
     "TtsClient",
     "WorkerError",
-    "any_health",
+    "each_health",
     "health",
+    "together",
     "worker_session",
 ]

@@ -1,4 +1,6 @@
-"""Whether a worker is ready: ours, vLLM's bare status, or llama.cpp's small JSON."""
+"""Whether a worker is ready: ours, vLLM's bare status, or llama.cpp's small JSON; and whether it serves the model
+that requests name.
+"""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -9,17 +11,20 @@ import aiohttp
 from pydantic import SecretStr
 
 from gpu_workers.client.answer import AnswerError, json_object
+from gpu_workers.model_name import HOSTED, is_own
 
 _MAX_BYTES: Final = 16 * 1024
 _NO_SUCH_PAGE: Final = 404
 _NO_HEALTH: Final = frozenset({401, 403, 404, 405})
+_MOST_NAMED: Final = 5
 
 
 @dataclass(frozen=True)
 class Health:
     """`detail` says in words why it is not ready, or what it said; `status` is that of its answer, if there was one.
 
-    `max_calls`: how many calls at a time it says it has room for.
+    `max_calls`: how many calls at a time it says it has room for. `unserved`: in words, that it does not serve the
+    model it is asked for.
     """
 
     ready: bool
@@ -28,25 +33,56 @@ class Health:
     detail: str = ""
     max_calls: int | None = None
     status: int | None = field(default=None, compare=False)
+    unserved: str = ""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What requests name: the model, and the setting it stands in. `kind`: stt, llm or tts."""
+
+    kind: str
+    model: str
+    setting: str
 
 
 async def health(
-    session: aiohttp.ClientSession, base_url: str, *, api_key: SecretStr | None = None, timeout_s: float = 1.0
+    session: aiohttp.ClientSession,
+    base_url: str,
+    *,
+    api_key: SecretStr | None = None,
+    timeout_s: float = 1.0,
+    asked: Asked | None = None,
 ) -> Health:
     """Asks `GET /health`, or `/v1/models` of a server that has no such page, as Ray Serve's of vLLM and OpenAI's own.
 
+    With `asked` the latter also of one whose /health names no model. One that is sure to refuse that name is not ready.
     Never raises for a worker that is down: that is an answer too.
     """
     base = base_url.rstrip("/").removesuffix("/v1")
     headers = {"Authorization": f"Bearer {api_key.get_secret_value()}"} if api_key else {}
     timeout = aiohttp.ClientTimeout(total=timeout_s)
+
+    async def get(page: str) -> tuple[int, bytes]:
+        body = bytearray()
+        async with session.get(
+            base + page, headers=headers, timeout=timeout, allow_redirects=False
+        ) as answer:
+            while len(body) < _MAX_BYTES and (piece := await answer.content.read(_MAX_BYTES - len(body))):
+                body += piece
+        return answer.status, bytes(body)
+
     try:
-        for url in (f"{base}/health", f"{base}/v1/models"):
-            async with session.get(url, headers=headers, timeout=timeout, allow_redirects=False) as answer:
-                found = health_of(answer.status, await answer.content.read(_MAX_BYTES))
-                if answer.status != _NO_SUCH_PAGE:
-                    break
-        return found
+        status, body = await get("/health")
+        listing = b""
+        if status == _NO_SUCH_PAGE:
+            status, body = await get("/v1/models")
+            listing = body
+        found = health_of(status, body)
+        if asked is None or not found.ready:
+            return found
+        if not found.model and not listing:
+            _, listing = await get("/v1/models")
+        return judged(found, asked, base, listing)
     except TimeoutError:
         return Health(False, detail="no answer in time")
     except aiohttp.ClientConnectorError as error:
@@ -55,14 +91,22 @@ async def health(
         return Health(False, detail=f"the connection broke ({type(error).__name__})")
 
 
-async def any_health(
-    session: aiohttp.ClientSession, base_urls: Sequence[str], *, api_key: SecretStr | None = None
-) -> Health:
+async def each_health(
+    session: aiohttp.ClientSession,
+    base_urls: Sequence[str],
+    *,
+    api_key: SecretStr | None = None,
+    asked: Asked | None = None,
+) -> Sequence[Health]:
+    """Of equal workers, in their order."""
+    return await asyncio.gather(*(health(session, url, api_key=api_key, asked=asked) for url in base_urls))
+
+
+def together(found: Sequence[Health]) -> Health:
     """Of equal workers: that of the first one that is ready, else that of the first.
 
     `max_calls` is what all that are ready have room for together; None when one of them names no limit.
     """
-    found = await asyncio.gather(*(health(session, url, api_key=api_key) for url in base_urls))
     ready = [one for one in found if one.ready]
     if not ready:
         return found[0]
@@ -91,6 +135,37 @@ def health_of(status: int, body: bytes) -> Health:
         max_calls=_count(said.get("max_calls")),
         status=status,
     )
+
+
+def judged(found: Health, asked: Asked, base_url: str, listing: bytes) -> Health:
+    """`found` with what is known of the model `asked` for; `listing` is what /v1/models answered, if it was asked.
+
+    Our own workers and vLLM refuse every name that they do not list. Others may know more than they list, or take any:
+    those stay ready.
+    """
+    if not found.ready:
+        return found
+    if found.model:
+        served, sure = [found.model], True
+        known = is_own(asked.model, found.model) or asked.model in HOSTED[asked.kind]
+    else:
+        served, sure = _listed(listing)
+        known = not served or asked.model in served
+    if known:
+        return found
+    names = ", ".join(served[:_MOST_NAMED]) + (", ..." if len(served) > _MOST_NAMED else "")
+    what = (
+        f"{base_url} serves {names} and is asked for {asked.model}: write what it serves as {asked.setting}"
+    )
+    return replace(found, ready=not sure, detail=what if sure else found.detail, unserved=what)
+
+
+def _listed(body: bytes) -> tuple[list[str], bool]:
+    """The names of /v1/models, and whether vLLM wrote them."""
+    entries = _json_object(body).get("data")
+    models = [one for one in entries if isinstance(one, Mapping)] if isinstance(entries, list) else []
+    names = [name for one in models if (name := _text(one.get("id")))]
+    return names, bool(names) and all(one.get("owned_by") == "vllm" for one in models)
 
 
 def _count(value: object) -> int | None:

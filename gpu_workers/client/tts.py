@@ -21,7 +21,8 @@ _MOST_LEFT_MS: Final = 600_000
 class TtsClient:
     """One for all calls; `async with` opens a session of its own where none is passed.
 
-    `default_rate` holds for a server that names none: OpenAI's own and most others send 24 kHz.
+    `default_rate` holds for a server that names none: OpenAI's own and most others send 24 kHz. `voice` is asked for
+    where a request names none.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class TtsClient:
         urls: str | Sequence[str],
         *,
         model: str | None = None,
+        voice: str | None = None,
         default_rate: int = _OPENAI_RATE,
         api_key: SecretStr | None = None,
         session: aiohttp.ClientSession | None = None,
@@ -36,6 +38,7 @@ class TtsClient:
     ) -> None:
         self._link = WorkerLink("TTS", urls, api_key=api_key, session=session, limits=limits)
         self._model = model
+        self._voice = voice
         self._default_rate = default_rate
 
     async def __aenter__(self) -> Self:
@@ -56,7 +59,7 @@ class TtsClient:
         `left_ms`: how long the listener still has something to hear; who runs dry first is served first.
         Raises WorkerError on entering and while iterating.
         """
-        named = {"model": self._model, "voice": voice}
+        named = {"model": self._model, "voice": voice or self._voice}
         asked = {"input": text, "response_format": "pcm", "stream_format": "audio"}
         asked |= {name: value for name, value in named.items() if value is not None}
         headers = {"X-Call-Id": call_id, "X-Deadline-Ms": str(min(max(left_ms, 0), _MOST_LEFT_MS))}

@@ -18,10 +18,9 @@ from gpu_workers.errors import RequestError
 from gpu_workers.llm.chat_answer import DONE, Completion, event_failure, event_of, is_progress, is_usage
 from gpu_workers.llm.chat_request import ChatRequest, check, engine_request
 from gpu_workers.llm.line import Line
-from gpu_workers.model_name import check_model
+from gpu_workers.model_name import HOSTED, check_model
 from gpu_workers.serving import while_connected
 
-_HOSTED: Final = ("gpt-4o", "gpt-4o-mini", "gpt-4.1", "gpt-4.1-mini")
 _STREAM_HEADERS: Final = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 # before OpenAPI 3.2 the schema is that of each event
 _EVENT: Final = {"type": "object", "properties": {"data": {"type": "string"}}, "required": ["data"]}
@@ -52,7 +51,7 @@ def routes(line: Line, engine: Engine, own_model: str, context_tokens: int) -> A
     )
     async def completions(request: Request, asked: ChatRequest) -> Response:
         """An answer, whole or with `stream` as it is written. Closing the connection stops the model."""
-        check_model(asked.model or "", own_model, _HOSTED)
+        check_model(asked.model or "", own_model, HOSTED["llm"])
         check(asked, context_tokens)
         events = _events(line, engine, engine_request(asked))
         if not asked.streamed:

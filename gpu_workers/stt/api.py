@@ -6,7 +6,7 @@ from urllib.parse import unquote
 from fastapi import APIRouter, File, Form, Header, Request, Response, UploadFile
 from fastapi.responses import JSONResponse, PlainTextResponse
 
-from gpu_workers.model_name import check_model
+from gpu_workers.model_name import HOSTED, check_model
 from gpu_workers.serving import while_connected
 from gpu_workers.stt.audio import samples_of
 from gpu_workers.stt.line import Priority
@@ -17,7 +17,6 @@ _MAX_PROMPT: Final = 2000
 _MAX_MODEL: Final = 1000
 _MAX_FIRST_WORDS: Final = 1000
 _RECOGNISED: Final = "auto"
-_HOSTED: Final = ("whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe")
 
 _FIRST_WORDS: Final = (
     "Words with commas between them, percent-encoded where they are not ASCII. verbose_json then has "
@@ -60,7 +59,7 @@ def routes(service: Service, own_model: str, default_language: str | None) -> AP
         x_first_words: Annotated[str, Header(max_length=_MAX_FIRST_WORDS, description=_FIRST_WORDS)] = "",
     ) -> Response:
         """Text of one utterance. Silence and noise give an empty text."""
-        check_model(model, own_model, _HOSTED)
+        check_model(model, own_model, HOSTED["stt"])
         spoken = None if language == _RECOGNISED else language or default_language
         service.check_language(spoken)
         first_words = tuple(filter(None, map(str.strip, unquote(x_first_words).split(","))))

@@ -10,14 +10,13 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from gpu_workers.errors import RequestError
-from gpu_workers.model_name import check_model
+from gpu_workers.model_name import HOSTED, check_model
 from gpu_workers.serving import while_connected
 from gpu_workers.tts.speaker import Speaker
 
 MAX_BODY: Final = 64 * 1024
 _MAX_INPUT: Final = 4096
 _MAX_MODEL: Final = 1000
-_HOSTED: Final = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts")
 _UNKNOWN_LENGTH: Final = 0xFFFFFFFF
 
 
@@ -52,7 +51,7 @@ def routes(speaker: Speaker) -> APIRouter:
         """Mono 16-bit sound, sent while it is made, a sentence at a time; who runs dry first is served first."""
         voices = speaker.voices
         voice = voices.named(asked.voice)
-        check_model(asked.model, voice.name, (*_HOSTED, *voices.names))
+        check_model(asked.model, voice.name, (*HOSTED["tts"], *voices.names))
         speakable = _is_speakable(asked.input)
         chunks = speaker.speak(voice, asked.input, asked.speed, x_deadline_ms / 1000) if speakable else None
         first = await while_connected(request, _first(chunks)) if chunks else b""

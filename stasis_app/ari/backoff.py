@@ -16,6 +16,8 @@ class Waits:
     """Before that many none waits longer than `starting_s`: a line that was cut is mostly healed within a minute."""
     healthy_s: float = 30.0
     """A connection that lived this long ends the row of failures; connecting alone does not."""
+    no_page_s: float = 10.0
+    """A starting Asterisk has its ARI sooner than this."""
 
 
 def longest_wait_s(waits: Waits, status: int | None, refused: bool) -> float | None:
@@ -32,6 +34,25 @@ def longest_wait_s(waits: Waits, status: int | None, refused: bool) -> float | N
 def asterisk_ended(status: int | None, refused: bool) -> bool:
     """Whether this failure says that Asterisk is down or starting."""
     return refused or status in (404, 503)
+
+
+class NoPage:
+    """Tells a starting Asterisk from one that has no ARI where it is asked for: by how long it answers 404."""
+
+    def __init__(self, waits: Waits) -> None:
+        self._waits = waits
+        self._since: float | None = None
+
+    def lasts(self, status: int | None, now: float) -> bool:
+        """True once in a row of 404 that has lasted; every other `status` of a try (None: it has none) ends the row."""
+        if status != 404:
+            self._since = None
+        elif self._since is None:
+            self._since = now
+        elif now - self._since >= self._waits.no_page_s:
+            self._since = float("inf")
+            return True
+        return False
 
 
 class Backoff:

@@ -3,7 +3,9 @@
 import re
 from dataclasses import dataclass
 
-_INSTANCE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+MOST_INSTANCE_CHARS = 64
+
+_INSTANCE = re.compile(rf"[A-Za-z0-9_.-]{{1,{MOST_INSTANCE_CHARS}}}")
 _RUN = re.compile(r"[A-Za-z0-9]{0,16}")
 _CALL_ID = re.compile(r"[A-Za-z0-9_]{1,48}")
 _BRIDGE = re.compile(r"vb-(?P<instance>.+)-(?:(?P<run>[^-.]+)\.)?(?P<call_id>[^-.]+)")

@@ -10,7 +10,7 @@ from typing import NoReturn
 import aiohttp
 
 from ..settings import AriSettings
-from .backoff import Backoff, Waits, asterisk_ended, longest_wait_s
+from .backoff import Backoff, NoPage, Waits, asterisk_ended, longest_wait_s
 from .errors import AppReplaced, AriEventError, AriRefused
 from .events import ApplicationReplaced, AriEvent, parse_event
 from .hub import AriCounts
@@ -18,6 +18,7 @@ from .hub import AriCounts
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 """Longer than any event may be (events.MAX_EVENT_CHARS), so that an oversized one is ignored and not a lost socket."""
 CLOSE_S = 1.0
+_EVENTS = "/ari/events"
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +75,7 @@ class EventStream:
         self._counts = counts
         self._waits = waits
         self._backoff = Backoff(waits)
+        self._no_page = NoPage(waits)
         self.connected = False
         self._was_up = False
 
@@ -92,6 +94,14 @@ class EventStream:
             new = self._backoff.failures == 0 or failure.lived_s > self._waits.most_s
             level = logging.WARNING if new else logging.DEBUG
             log.log(level, "no ARI events from %s: %s; trying again", self._settings.url, failure.reason)
+            if self._no_page.lasts(failure.status, asyncio.get_running_loop().time()):
+                log.error(
+                    "%s still answers HTTP 404 to %s: ari.url in voicebot.yaml must be Asterisk's HTTP server with the"
+                    " `prefix` of its http.conf, if there is one, and no /ari behind it; and ARI must be loaded (see"
+                    " `module show like res_ari` and `http show status`)",
+                    self._settings.url,
+                    _EVENTS,
+                )
             await asyncio.sleep(self._backoff.next_s(longest_s, random.random()))  # noqa: S311 - jitter
 
     async def _connection(self) -> _Failure:
@@ -122,7 +132,7 @@ class EventStream:
 
     async def _open(self) -> aiohttp.ClientWebSocketResponse:
         return await self._session.ws_connect(
-            self._settings.url.rstrip("/") + "/ari/events",
+            self._settings.url.rstrip("/") + _EVENTS,
             params={"app": self._settings.app, "subscribeAll": "false"},
             heartbeat=self._settings.heartbeat_s,
             timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_S),

@@ -58,7 +58,11 @@ class Fault:
 
 @dataclass
 class FakeWorker:
-    """What the three share. Latencies are seconds and may be changed at any time."""
+    """What the three share. Latencies are seconds and may be changed at any time.
+
+    `wants`: fields without which a request is refused. `model`: what /health says it serves; with `listed`, the entries
+    of /v1/models, there is no /health, as of OpenAI's own server.
+    """
 
     delay_s: float = 0.0
     fault: Fault | None = None
@@ -66,6 +70,9 @@ class FakeWorker:
     ready: bool = True
     max_calls: int | None = None
     api_key: str | None = None
+    wants: tuple[str, ...] = ()
+    model: str | None = None
+    listed: list[dict[str, str]] | None = None
     running: int = 0
     finished: int = 0
     aborted: int = 0
@@ -78,6 +85,9 @@ class FakeWorker:
             if self.api_key and request.headers.get("Authorization") != f"Bearer {self.api_key}":
                 return _refusal(401)
             body = await self.read(request)
+            for field in self.wants:
+                if not (body.get(field) if isinstance(body, dict) else getattr(body, field)):
+                    return _refusal(400, message=f"you must provide a {field} parameter")
             await asyncio.sleep(self.delay_s)
             answer = await self._answer(request, body, fault)
         except (asyncio.CancelledError, ConnectionError):
@@ -124,11 +134,18 @@ class FakeWorker:
         await response.write_eof()
         return response
 
+    async def models(self, _: web.Request) -> web.Response:
+        if self.listed is None:
+            return _refusal(404)
+        return web.json_response({"object": "list", "data": self.listed})
+
     async def health(self, _: web.Request) -> web.Response:
+        if self.listed is not None:
+            return _refusal(404)
         said = {
             "live": True,
             "ready": self.ready,
-            "model": type(self).__name__,
+            "model": self.model or type(self).__name__,
             "device": "cpu",
             "queue": self.running,
             "max_calls": self.max_calls,
@@ -145,6 +162,7 @@ class SttRequest:
     pcm: bytes = field(repr=False)
     rate: int
     first_words: str = ""
+    model: str | None = None
 
     @property
     def seconds(self) -> float:
@@ -195,6 +213,7 @@ class FakeStt(FakeWorker):
             pcm=wav[44:],
             rate=struct.unpack_from("<I", wav, 24)[0],
             first_words=request.headers.get("X-First-Words", ""),
+            model=str(form["model"]) if "model" in form else None,
         )
         self.requests.append(heard)
         self._at_work[id(request)] = heard.priority
@@ -361,6 +380,7 @@ async def served(worker: FakeWorker, path: str, port: int = 0) -> AsyncIterator[
     handlers: list[tuple[str, str, Callable[[web.Request], Awaitable[web.StreamResponse]]]] = [
         ("POST", path, worker.serve),
         ("GET", "/health", worker.health),
+        ("GET", "/v1/models", worker.models),
     ]
     app = web.Application(client_max_size=64 * 1024 * 1024)
     for method, route, handler in handlers:

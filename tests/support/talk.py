@@ -20,7 +20,7 @@ from typing import Any
 
 import aiohttp
 
-from gpu_workers.settings import LlmSettings, SttSettings, TtsSettings, WorkersSettings
+from gpu_workers.settings import WorkersSettings
 from media_bridge.settings import MediaSettings, TransportName
 from stasis_app.application import Setup
 from stasis_app.running import run
@@ -156,11 +156,13 @@ async def talk(
     more_workers: Mapping[str, Sequence[str]] | None = None,
     folder: Path | None = None,
     processes: int = 1,
+    named: Mapping[str, Mapping[str, str]] | None = None,
 ) -> AsyncIterator[Scene]:
     """One call, from the caller's first packet on. `prepare`: what the workers are to say, before the call begins.
 
     With `workers` of the test's own, which may be dead, it begins as soon as callers are let in; `more_workers`:
     addresses of further ones, by kind; `folder` keeps what the call process keeps on disk; `processes` share Asterisk.
+    `named`: further settings of each worker, as voicebot.yaml has them.
     """
     async with (
         fake_workers() if workers is None else nullcontext(workers) as theirs,
@@ -173,7 +175,9 @@ async def talk(
             nullcontext(folder) if folder else tempfile.TemporaryDirectory(prefix="talk-") as kept,
             closing(LINES[TRANSPORT](ari)) as line,
         ):
-            setup = _setup(ari, theirs, profile, calls, Path(kept), more_workers or {}, processes)
+            setup = _setup(
+                ari, theirs, profile, calls, Path(kept), more_workers or {}, processes, named or {}
+            )
             await line.open()
             stop = asyncio.Event()
             bot = group.create_task(run(setup, stop))
@@ -201,7 +205,13 @@ def _setup(
     folder: Path,
     more: Mapping[str, Sequence[str]],
     processes: int,
+    named: Mapping[str, Mapping[str, str]],
 ) -> Setup:
+    urls = {"stt": workers.stt_url, "llm": workers.llm_url, "tts": workers.tts_url}
+    written = {
+        kind: {"start": False, "url": url, "more_urls": more.get(kind, ())} | dict(named.get(kind, {}))
+        for kind, url in urls.items()
+    }
     return Setup(
         ari=ari.settings(),
         media=MediaSettings(
@@ -213,15 +223,12 @@ def _setup(
         ),
         calls=calls or CallSettings(drain_s=0),
         web=WebSettings(port=free_ports(1, SOCK_STREAM)[0]),
-        workers=WorkersSettings(
-            stt=SttSettings(url=workers.stt_url, more_urls=tuple(more.get("stt", ()))),
-            llm=LlmSettings(url=workers.llm_url, more_urls=tuple(more.get("llm", ()))),
-            tts=TtsSettings(url=workers.tts_url, more_urls=tuple(more.get("tts", ()))),
-        ),
+        workers=WorkersSettings.model_validate(written),
         profiles={"default": profile},
         phrases_dir=folder / "phrases",
         transcript=folder / "transcript.jsonl",
         processes=processes,
+        number=processes,
     )
 
 

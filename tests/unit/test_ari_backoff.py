@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stasis_app.ari.backoff import Backoff, Waits, longest_wait_s
+from stasis_app.ari.backoff import Backoff, NoPage, Waits, longest_wait_s
 
 WAITS = Waits()
 
@@ -55,3 +55,15 @@ def test_a_wait_is_never_hot_and_never_over_the_cap(failures: int, jitter: float
     backoff = Backoff(WAITS)
     backoff.failures = failures
     assert 0.125 <= backoff.next_s(5.0, jitter) <= 5.0
+
+
+def test_a_page_that_stays_away_is_told_once_and_no_starting_asterisk_is_taken_for_it() -> None:
+    page = NoPage(WAITS)
+    assert [page.lasts(404, now) for now in (0.0, 5.0, 9.9, 10.0, 11.0, 99.0)] == [False] * 3 + [True] + [
+        False
+    ] * 2
+    for other in (503, None):
+        assert [
+            page.lasts(status, now) for status, now in ((404, 0.0), (other, 6.0), (404, 7.0), (404, 16.0))
+        ] == [False] * 4
+        assert page.lasts(404, 17.0)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from stasis_app.settings import AriSettings
 from tests.support.configuration import config, only_problem, problems
 from voicebot.config import ConfigError, parse
 from voicebot.config.profile_checks import DIALPLAN_LIMIT_S
@@ -89,6 +90,14 @@ class TestKeysThatMustAgree:
                 "workers.llm.api_key: is missing, and 0.0.0.0 can be reached",
             ),
             ("ari: {url: 'http://[::1'}", "ari.url: is no address"),
+            ("ari: {url: 'http://a\\b:8088'}", "ari.url: is no address"),
+            ("ari: {url: 'http://xn--:8088'}", "ari.url: is no address"),
+            ("ari: {url: 'http://my pbx:8088'}", "ari.url: is no address"),
+            ("ari: {url: 'http://127.0.0.1:8088/?x=1'}", "ari.url: must not hold a `?` or `#`"),
+            (
+                "workers: {llm: {start: false, url: 'http://a:1#b'}}",
+                "workers.llm.url: must not hold a `?` or `#`",
+            ),
             (
                 "media: {codec: slin16}",
                 "media.codec: slin16 does not go over rtp: write ulaw or alaw or slin or g722, or set transport to"
@@ -284,3 +293,53 @@ class TestModels:
     )
     def test_files_and_what_others_know_are_theirs(self, workers: str) -> None:
         config(f"workers: {workers}")
+
+
+def test_a_model_of_the_voice_is_for_a_server_elsewhere() -> None:
+    assert "workers.tts.start false" in only_problem("workers: {tts: {model: tts-1}}")
+    elsewhere = config(
+        "workers: {tts: {start: false, url: 'http://10.0.0.5:8103', model: tts-1, voice: alloy}}"
+    )
+    assert (elsewhere.workers.tts.asked_model, elsewhere.workers.tts.asked_voice) == ("tts-1", "alloy")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("http://pbx:8088/ari", "http://pbx:8088"),
+        ("http://pbx:8088/ari/", "http://pbx:8088"),
+        ("http://pbx:8088/prefix/", "http://pbx:8088/prefix"),
+        ("http://pbx:8088/prefix/ari", "http://pbx:8088/prefix"),
+        ("http://ari", "http://ari"),
+    ],
+)
+def test_the_address_of_ari_itself_is_that_of_its_server(written: str, meant: str) -> None:
+    assert AriSettings(url=written).url == meant
+
+
+def test_the_longest_name_of_an_app_fits_with_the_number_of_its_last_process() -> None:
+    start = "asterisk: {start: false}\nari: {password: long-enough-and-dull, app: %s}\ncalls: {processes: %d}"
+    media = "\nmedia: {port_start: 20000, port_end: 29999}\nweb: {port: 8200}"
+    assert config(start % ("a" * 61, 12) + media)
+    assert "at most 61 characters, has 62" in only_problem(start % ("a" * 62, 12) + media)
+    assert "at most 64 characters" in only_problem(start % ("a" * 65, 1))
+
+
+class TestPortsThatSomethingElseHas:
+    OWN = "asterisk: {start: false}\nari: {url: 'http://%s', password: long-enough-and-dull}\n"
+    NINE = OWN + "calls: {processes: %d}\nmedia: {port_start: 20000, port_end: 29999}"
+
+    @pytest.mark.parametrize("host", ["127.0.0.1:8088", "localhost:8088/ari"])
+    def test_that_of_ones_own_asterisk(self, host: str) -> None:
+        assert config(self.NINE % (host, 8))
+        found = only_problem(self.NINE % (host, 9))
+        assert "web.port: 8088 of process 9 (calls.processes) is also ari.url" in found
+
+    def test_another_machines_is_no_matter(self) -> None:
+        bind = ", bind_host: 0.0.0.0, advertise_host: 10.0.0.9}"
+        assert config((self.NINE % ("10.0.0.5:8088", 9)).replace("29999}", "29999" + bind))
+
+    def test_that_of_a_worker_started_by_somebody_else(self) -> None:
+        here = "workers: {stt: {start: false, url: 'http://127.0.0.1:%d/stt'}, tts: {more_urls: ['http://127.0.0.1:%d']}}"
+        assert config(here % (8200, 8200))
+        assert "web.port: 8080 is also workers.stt.url" in only_problem(here % (8080, 8200))

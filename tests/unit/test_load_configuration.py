@@ -6,20 +6,31 @@ from typing import Any
 import pytest
 import yaml
 
+from benchmarks import load
 from benchmarks.load_kit.configuration import Ports, configuration, merged
+from media_bridge.settings import MediaSettings
+from stasis_app.settings import Profile
 from voicebot.config import Config, parse
 
 FAKES = {name: f"http://127.0.0.1:{port}" for name, port in (("stt", 9001), ("llm", 9002), ("tts", 9003))}
 OWN = """
 asterisk: {start: false}
 ari: {url: "http://192.0.2.1:8088", password: "${SECRET}", app: lab}
-calls: {max_calls: 3, processes: 4}
+calls: {max_calls: 3, processes: 4, flight_recorder: /srv/flights}
 workers:
   llm: {start: false, url: "http://192.0.2.2:8000", model: m}
 profiles:
-  default: {prompt: Sell one walrus., greeting: Walrus, no_input_s: 5, phrases: {apology: Oh dear.}}
-  other: {prompt: Other.}
-media:
+  default:
+    prompt: Sell one walrus.
+    greeting: Walrus
+    no_input_s: 5
+    phrases: {apology: Oh dear.}
+    tools:
+      hang_up: true
+      transfer: {targets: {desk: "2000"}}
+      http: {order: {description: Orders one., url: "https://shop.example/orders"}}
+  other: {prompt: Other., media: {transport: audiosocket, codec: slin16}}
+media: {transport: audiosocket, codec: slin16}
 """
 
 
@@ -44,6 +55,25 @@ def test_ones_own_models_and_words_stay() -> None:
     assert (profile.greeting, profile.no_input_s) == ("Walrus", 120.0)
     assert (profile.phrases.apology, profile.phrases.filler) == ("Oh dear.", "")
     assert (it.ari.app, it.ari.url) == ("voicebot", f"http://127.0.0.1:{it.asterisk.http_port}")
+
+
+@pytest.mark.parametrize("fakes", [None, FAKES])
+def test_nothing_is_left_behind_nor_set_going_elsewhere(fakes: dict[str, str] | None) -> None:
+    it = made(yaml.safe_load(OWN), fakes)
+    assert it.calls.flight_recorder is None
+    assert list(it.profiles) == ["default"]
+    assert it.profiles["default"].tools == Profile(prompt="x").tools
+    assert it.media.transport == "audiosocket"
+    assert it.media.audiosocket_port != MediaSettings().audiosocket_port
+
+
+def test_a_configuration_that_the_fakes_would_not_heed_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["load", "-c", "mine.yaml"])
+    with pytest.raises(SystemExit):
+        load.main()
+    assert "-c mine.yaml is for --models real" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("own", [{}, yaml.safe_load(OWN)])

@@ -5,7 +5,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -155,6 +155,19 @@ async def test_an_outage_is_one_line_whatever_the_tries(caplog: pytest.LogCaptur
                 await until(lambda: world.link.connected)
         assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
         assert "HTTP 404; trying again" in caplog.messages[0]
+
+
+async def test_an_address_without_ari_is_told_in_words_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with FakeAri() as fake:
+        fake.handshakes = [404] * 100
+        with caplog.at_level(logging.ERROR):
+            async with rig(fake, replace(FAST, no_page_s=0.1)) as world:
+                await until(lambda: not fake.handshakes)
+                await until(lambda: world.link.connected)
+        assert len(caplog.messages) == 1
+        assert all(
+            word in caplog.messages[0] for word in (f":{fake.port}", "prefix", "module show like res_ari")
+        )
 
 
 async def test_a_silent_partition_is_noticed_by_the_heartbeat() -> None:

@@ -16,8 +16,9 @@ from gpu_workers.client import (
     ToolCall,
     TtsClient,
     WorkerError,
-    any_health,
+    each_health,
     health,
+    together,
     worker_session,
 )
 from tests.support.fake_workers import (
@@ -396,22 +397,24 @@ class TestHealth:
     async def test_of_equal_workers_one_that_is_ready_is_enough(self, fakes: FakeWorkers) -> None:
         fakes.stt.ready = False
         async with worker_session() as session:
-            found = await any_health(session, [fakes.stt_url, fakes.tts_url])
+            found = together(await each_health(session, [fakes.stt_url, fakes.tts_url]))
             assert found == Health(True, "FakeTts", "cpu")
             fakes.tts.ready = False
-            found = await any_health(session, [fakes.stt_url, fakes.tts_url])
+            found = together(await each_health(session, [fakes.stt_url, fakes.tts_url]))
             assert (found.ready, found.model) == (False, "FakeStt")
 
-    @pytest.mark.parametrize(("rooms", "together"), [((20, 5), 25), ((20, None), None), ((None, None), None)])
+    @pytest.mark.parametrize(
+        ("rooms", "sum_of_them"), [((20, 5), 25), ((20, None), None), ((None, None), None)]
+    )
     async def test_equal_workers_have_room_together(
-        self, fakes: FakeWorkers, rooms: tuple[int | None, int | None], together: int | None
+        self, fakes: FakeWorkers, rooms: tuple[int | None, int | None], sum_of_them: int | None
     ) -> None:
         fakes.stt.max_calls, fakes.tts.max_calls = rooms
         async with worker_session() as session:
-            found = await any_health(session, [fakes.stt_url, fakes.tts_url])
-            assert (found.model, found.max_calls) == ("FakeStt", together)
+            found = together(await each_health(session, [fakes.stt_url, fakes.tts_url]))
+            assert (found.model, found.max_calls) == ("FakeStt", sum_of_them)
             fakes.stt.ready = False
-            found = await any_health(session, [fakes.stt_url, fakes.tts_url])
+            found = together(await each_health(session, [fakes.stt_url, fakes.tts_url]))
             assert (found.model, found.max_calls) == ("FakeTts", rooms[1]), "who is away has room for none"
 
     async def test_nobody_listens(self) -> None:

@@ -167,10 +167,17 @@ def _call(subs: "Subs") -> None:
         "call the bot with a test phone, play recorded questions and show how fast it answers",
         "  voicebot call                                   calls 1000 and asks one question of ours\n"
         "  voicebot call --wav price01 --wav mine.wav --record call.wav\n"
-        "  voicebot call sip:1000@10.0.0.5 --wav pay01     an Asterisk elsewhere",
+        "  voicebot call sip:1000@10.0.0.5 --wav pay01     an Asterisk elsewhere\n"
+        "  VOICEBOT_CALL_PASSWORD=... voicebot call --user desk1    as a phone that gives a password\n"
+        "With asterisk.start: false an extension is one of the Asterisk at ari.url, at UDP port asterisk.sip_port.",
     )
     command.add_argument(
         "target", nargs="?", default="1000", help="extension on our Asterisk, or a sip: address (%(default)s)"
+    )
+    command.add_argument(
+        "--user",
+        metavar="NAME",
+        help="a phone of pjsip.conf; its password is VOICEBOT_CALL_PASSWORD in the environment",
     )
     command.add_argument(
         "--wav",

@@ -69,13 +69,14 @@ def call(chosen: argparse.Namespace) -> int:
     from voicebot.config import load
     from voicebot.interrupts import run_until_interrupted
     from voicebot.output_file import check_output
-    from voicebot.place_call import place
+    from voicebot.place_call import login, place
 
     config = load(chosen.config)
+    who = login(chosen.user, os.environ)
     check_output("--record", chosen.record, makes_folder=True)
     wavs = chosen.wav or ["price01"]
     return run_until_interrupted(
-        lambda _: place(config, chosen.target, wavs, chosen.record, _say), lambda: None
+        lambda _: place(config, chosen.target, wavs, chosen.record, who, _say), lambda: None
     )
 
 

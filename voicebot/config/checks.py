@@ -2,16 +2,18 @@
 
 import re
 from collections.abc import Iterator
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import SecretStr
+from yarl import URL
 
 from gpu_workers.settings import WorkerSettings
 from media_bridge.settings import CODECS_OF, Medium, TransportName, medium_of
+from stasis_app.ari.names import MOST_INSTANCE_CHARS
 from voicebot.config.languages import language_findings
 from voicebot.config.media_addresses import Finding, finding, is_any, is_loopback, unreachable
 from voicebot.config.model import Config
-from voicebot.config.processes import calls_of_each, own_ports
+from voicebot.config.processes import calls_of_each, numbered, own_ports
 from voicebot.config.profile_checks import profile_findings
 from voicebot.config.source import KeyPath
 
@@ -38,6 +40,7 @@ _OWN_FLAGS = {
     "--served-model-name": "the name is workers.llm.model: take it out",
     "--middleware": "it would stand before the worker's own gate: take it out",
 }
+_HOST = re.compile(r"[^\s.%<>^`{|}\x00-\x1f\x7f\\]{1,63}(\.[^\s.%<>^`{|}\x00-\x1f\x7f\\]{1,63})*\.?")
 _LAST_PORT = 65535
 _PORTS_PER_CALL = 4  # RTP and RTCP, of the phone's leg and of ours
 
@@ -51,6 +54,7 @@ def check(config: Config) -> Iterator[Finding]:
     yield from _ordered(config)
     yield from _port_ranges(config)
     yield from _ports_used_twice(config)
+    yield from _app(config)
     yield from _codecs(config)
     bad_urls = list(_urls(config))
     yield from bad_urls
@@ -158,6 +162,19 @@ def _room(
     )
 
 
+def _app(config: Config) -> Iterator[Finding]:
+    app, processes = config.ari.app, config.calls.processes
+    last = numbered(app, processes)
+    if len(last) > MOST_INSTANCE_CHARS:
+        longest = MOST_INSTANCE_CHARS - (len(last) - len(app))
+        yield finding(
+            f"must be at most {longest} characters, has {len(app)}: the last process (calls.processes {processes})"
+            f" is called {last}, and a name has at most {MOST_INSTANCE_CHARS}",
+            ("ari", "app"),
+            ("calls", "processes"),
+        )
+
+
 def _ports_used_twice(config: Config) -> Iterator[Finding]:
     listeners: list[tuple[KeyPath, str, int, int]] = [
         (("web", "port"), config.web.host, port, number)
@@ -179,15 +196,34 @@ def _ports_used_twice(config: Config) -> Iterator[Finding]:
             message = f"{port} would be that of a further process: the last port there is is {_LAST_PORT}"
             yield finding(message, path, ("calls", "processes"))
             break
+    taken = list(_taken_here(config))
     for index, (path, host, port, number) in enumerate(listeners):
-        for other_path, other_host, other_port, other_number in listeners[:index]:
-            if port == other_port and (host == other_host or is_any(host) or is_any(other_host)):
+        for other_path, other_host, other_port, other_number in [*listeners[:index], *taken]:
+            if port == other_port and _overlap(host, other_host):
                 whose, other = _whose(number), _whose(other_number)
                 yield finding(
                     f"{port}{whose} is also {dotted(other_path)}{other}: give one of them another",
                     *(path, other_path),
                     *([("calls", "processes")] if whose or other else []),
                 )
+
+
+def _taken_here(config: Config) -> Iterator[tuple[KeyPath, str, int, int]]:
+    """Ports of this machine that something listens on which is not started from this configuration."""
+    urls: list[tuple[KeyPath, str | None]] = []
+    if not config.asterisk.start:
+        urls.append((("ari", "url"), config.ari.url))
+    for name, worker in worker_parts(config).items():
+        urls.append((("workers", name, "url"), worker.url))
+        urls += [(("workers", name, "more_urls", at), url) for at, url in enumerate(worker.more_urls)]
+    for path, url in urls:
+        parts = _parts_of(url) if url else None
+        if parts is not None and parts.hostname and is_loopback(parts.hostname):
+            yield path, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80), 1
+
+
+def _overlap(host: str, other: str) -> bool:
+    return host == other or is_any(host) or is_any(other) or (is_loopback(host) and is_loopback(other))
 
 
 def _whose(number: int) -> str:
@@ -232,16 +268,26 @@ def _urls(config: Config) -> Iterator[Finding]:
     for path, url in urls:
         if url is None:
             continue
-        try:
-            parts = urlsplit(url)
-            complete = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            complete = False
-        if not complete:
+        parts = _parts_of(url)
+        if parts is None:
             yield finding("is no address: write it like http://10.0.0.5:8088", path)
         elif parts.username is not None or parts.password is not None:
             secret = "ari.username and ari.password" if path[0] == "ari" else f"{dotted(path[:2])}.api_key"
             yield finding(f"must not hold a name or password: write those as {secret}", path)
+        elif "?" in url or "#" in url:
+            yield finding("must not hold a `?` or `#`: write the server's address only", path)
+
+
+def _parts_of(url: str) -> SplitResult | None:
+    """None for what no request can be sent to."""
+    try:
+        parts = urlsplit(url)
+        # what the requests themselves make of it
+        host = URL(url).host or ""
+        complete = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # UnicodeError is one
+        return None
+    return parts if complete and (":" in host or _HOST.fullmatch(host)) else None
 
 
 def _addresses(config: Config) -> Iterator[Finding]:
@@ -300,6 +346,11 @@ def _workers(config: Config) -> Iterator[Finding]:
                 " a secret from the environment"
             )
             yield finding(message, key, host)
+    if config.workers.tts.start and config.workers.tts.model is not None:
+        message = (
+            "is for a voice server that runs elsewhere (workers.tts.start false): the one here has a voice"
+        )
+        yield finding(message, ("workers", "tts", "model"), ("workers", "tts", "start"))
 
 
 def _web(config: Config) -> Iterator[Finding]:
