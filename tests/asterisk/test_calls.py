@@ -24,6 +24,7 @@ from tests.support.bot import MEDIA, PROFILE, until
 from tests.support.every_transport import Line, over_every_transport
 from tests.support.flight_sound import interruption_ms
 from tests.support.speech import NO, QUESTION, SHORT
+from voicebot.replay import replay_file
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
 
@@ -113,6 +114,9 @@ async def test_an_interruption_stops_the_answer_and_is_answered(line: Line) -> N
     assert cut.answered
     assert cut.cut_ms is not None, "the caller spoke over it"
     assert interruption_ms(flights) <= 320, "the bot talked on"
+    assert replay_file(next(flights.glob("*.flight")), print) == 0, (
+        "in real time, too, it is heard again as it was"
+    )
     interrupted = next(spoken for spoken in said(line) if spoken["cut"])
     assert interrupted["bot"]
     remembered = workers.llm.requests[-1]["messages"][-2]

@@ -1,8 +1,10 @@
 """Flights for tests: of a caller whose sound is given, and how any is read and replayed."""
 
 import asyncio
+import wave
 from collections.abc import Collection
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from unittest.mock import patch
 
@@ -22,6 +24,21 @@ from tests.support.virtual_time import run_virtual
 
 CALL = "5f0c2a91"
 FRAME_S = 0.02
+
+
+def text_of(*lines: str) -> str:
+    """A file of these lines."""
+    return "".join(line + "\n" for line in lines)
+
+
+def wav_of(frames: bytes, rate: int = 8000, channels: int = 2, width: int = 2) -> bytes:
+    made = BytesIO()
+    with wave.open(made, "wb") as file:
+        file.setnchannels(channels)
+        file.setsampwidth(width)
+        file.setframerate(rate)
+        file.writeframes(frames)
+    return made.getvalue()
 
 
 @dataclass(frozen=True, slots=True)
