@@ -20,18 +20,27 @@ def leashed(command: Sequence[str]) -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", __file__, str(os.getpid()), *command)
 
 
+def raise_open_files() -> int:
+    """Set the soft limit on open files to the hard one, MAX_OPEN_FILES at most; what it is now."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return MAX_OPEN_FILES if soft == resource.RLIM_INFINITY else soft
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return wanted
+
+
 def _main(parent: int, command: Sequence[str]) -> None:
     import ctypes
-    import resource
     import signal
 
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != parent:  # it died before prctl: no signal will come
             sys.exit(1)
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    raise_open_files()
     os.execvp(command[0], [*command])  # noqa: S606 - the caller's own command, without a shell
 
 

@@ -17,6 +17,7 @@ from voicebot.config.processes import parts_of, share_of
 from voicebot.config.weak_secrets import weak_secrets
 from voicebot.errors import ConfigError, UsageError
 from voicebot.interrupts import run_until_interrupted, run_until_told
+from voicebot.open_files import with_places_for
 from voicebot.run_folder import run_folder
 from voicebot.service_manager import told_of_stopping, will_stop_within
 from voicebot.supervise import Child, Part, Say, supervised
@@ -42,6 +43,7 @@ def run_call_process(config: Config, transcript: Path | None, number: int | None
     logs.configure(config.log, config.ari.app if several else "")
     for warning in (*in_clear_text(config), *weak_secrets(config)):
         log.warning("%s", warning)
+    config = with_places_for(config)
     return run_until_told(lambda stop: _serve(config, processes, number or 1, transcript, stop))
 
 

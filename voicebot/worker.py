@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from gpu_workers.leash import raise_open_files
 from gpu_workers.settings import LlmSettings, TalkMessage, TtsSettings, WorkerSettings
 from gpu_workers.tts.voices import voice_name
 from stasis_app.history import History
@@ -31,6 +32,7 @@ def run_worker(kind: str, config: Config, plan_file: Path | None = None) -> int:
     # before the libraries are loaded: they read it once
     os.environ.update({**environment(settings), **card_environment(plan, kind)})
     logs.configure(config.log)
+    raise_open_files()  # a connection for each request that waits
     for warning in () if plan_file else plan.warnings:  # who made the plan has told them
         log.warning("%s", warning)
     match kind:

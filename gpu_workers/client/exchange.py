@@ -1,6 +1,7 @@
 """One request to a worker and its answer, as bytes or as JSON."""
 
 import asyncio
+import errno
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 MAX_ANSWER_BYTES: Final = 1 << 20
 _MAX_ERROR_BYTES: Final = 16 * 1024
 _BUSY: Final = frozenset({429, 503})
+# what this process or this machine lacks says nothing of a worker
+_OUR_OWN: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL})
 
 
 class Exchange:
@@ -132,6 +135,8 @@ class Exchange:
         except (aiohttp.ClientError, TimeoutError) as error:
             if not isinstance(error, aiohttp.ClientError):  # all its time is over, which may have been little
                 self._judge(self._link.given_up, self._base, asyncio.get_running_loop().time() - began)
+            if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno in _OUR_OWN:
+                self._judge(self._link.undecided, self._base)
             what, retryable = _what_failed(error)
             raise self.error(what, retryable=retryable) from error
 
@@ -151,6 +156,8 @@ def _what_failed(error: aiohttp.ClientError | TimeoutError) -> tuple[str, bool]:
             return "it fell silent", True
         case TimeoutError():
             return "no answer in time", True
+        case aiohttp.ClientConnectorError() if error.os_error.errno in _OUR_OWN:
+            return f"cannot connect: {error.os_error.strerror} in this process", True
         case aiohttp.ClientConnectorError():
             return (
                 f"cannot connect: {error.os_error.strerror or 'refused'} (is it running, is the url right?)"

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from gpu_workers.leash import MAX_OPEN_FILES
+
 DEPLOY = Path(__file__).parents[2] / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 
@@ -27,6 +29,7 @@ EACH_UNIT = {
     "UMask": "0077",
     # the signal that asks for a drain is for the program, not at once for what it has started
     "KillMode": "mixed",
+    "LimitNOFILE": str(MAX_OPEN_FILES),
 }
 MOST_EXPOSED = {"voicebot@.service": 20}
 """In tenths of systemd's own rating, 0 to 100. A worker may need a card, so it keeps devices and system calls."""

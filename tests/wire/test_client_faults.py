@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import resource
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from gpu_workers.client import Limits, LlmClient, Message, SttClient, WorkerError
+from gpu_workers.client.replicas import FAILURES
 from tests.support.fake_workers import FakeLlm, FakeStt, Fault, served, tone
 from tests.support.raw_http import raw_server
 
@@ -279,6 +281,28 @@ class TestItIsFull:
                     assert caught.value.retryable
                 assert worker.finished == 1
                 await asyncio.sleep(4.5)
+                assert await said(llm)
+
+        virtual_time(main())
+
+
+class TestOursIsTheFault:
+    def test_what_this_process_lacks_is_not_held_against_the_worker(self, virtual_time: RunVirtual) -> None:
+        """Else its breaker would open, and every caller hear apologies."""
+
+        async def main() -> None:
+            async with served(FakeLlm(), LLM_PATH) as url, LlmClient(url) as llm:
+                soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+                resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+                try:
+                    for _ in range(FAILURES + 1):
+                        with pytest.raises(
+                            WorkerError, match="Too many open files in this process"
+                        ) as caught:
+                            await said(llm)
+                        assert caught.value.retryable
+                finally:
+                    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
                 assert await said(llm)
 
         virtual_time(main())
