@@ -20,7 +20,7 @@ from stasis_app.conversation import GoodbyeWanted, NothingSaid, TurnFailed
 from stasis_app.expecting import expecting
 from stasis_app.intents import is_farewell
 from stasis_app.leaving import last_words, say_ready, until_let_go
-from stasis_app.patience import all_was_heard, keep_patience
+from stasis_app.patience import has_more_to_hear, keep_patience
 from stasis_app.short_words import language_code
 from stasis_app.tools.wanted import EndCall, PutThrough
 from stasis_app.turn import Parts, Turn
@@ -30,7 +30,6 @@ from stasis_app.writing import Limits, sentences
 log = logging.getLogger(__name__)
 
 _TICK_S = 0.02
-_LATER_THAN_THOUGHT_S = 0.5
 _MOST_ROUNDS = 4  # requests to the model in one turn
 _MOST_WRONG = 1  # of them that the model is told of: then it will not get it right
 
@@ -67,7 +66,7 @@ async def answer(turn: Turn, parts: Parts, now: Callable[[], float]) -> None:
         if leave:
             await until_let_go(turn, leave, parts)
     except* (WorkerError, TimeoutError) as errors:
-        await _let_it_be_heard(turn, parts, now)
+        await _let_it_be_heard(turn, parts)
         _worker_failed(turn, parts, errors.exceptions[0])
 
 
@@ -140,13 +139,10 @@ async def _speak(
     return " ".join(said)
 
 
-async def _let_it_be_heard(turn: Turn, parts: Parts, now: Callable[[], float]) -> None:
-    """What was made before a failure is heard before the apology."""
-    give_up_at = turn.sound_until + _LATER_THAN_THOUGHT_S
-    while now() < give_up_at and not all_was_heard(parts.media, turn.number):
+async def _let_it_be_heard(turn: Turn, parts: Parts) -> None:
+    """What was made before a failure is heard before the apology, however long playout pauses or the caller holds."""
+    while has_more_to_hear(turn, parts.media.heard()):  # noqa: ASYNC110 - playout tells nobody how far it is
         await asyncio.sleep(_TICK_S)
-        if parts.media.on_hold:
-            give_up_at += _TICK_S
 
 
 async def _words(turn: Turn, parts: Parts, expected: Expected | None) -> str:

@@ -63,6 +63,7 @@ class Turn:
     sound_s: float = 0.0  # of the answer, handed to playout so far
     sound_until: float = 0.0  # when that will have been heard, at the earliest [loop time]
     advanced: float = 0.0  # when a tool was begun or had ended, which begins a new wait [loop time]
+    speaking: asyncio.Timeout | None = None  # of the newest sentence: who brings it forward breaks that off
     uses: list[ToolUse] = field(default_factory=list, repr=False)  # of tools, not remembered yet
     _released: asyncio.Event = field(default_factory=asyncio.Event)
 

@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 from gpu_workers.errors import WorkerError
 from media_bridge.resample import Resampler
+from stasis_app.seams import Sound
 from stasis_app.turn import Parts, Turn
 
 log = logging.getLogger(__name__)
@@ -60,21 +62,40 @@ class Voice:
 
     async def speak(self, sentence: str) -> None:
         """Raises WorkerError."""
-        async with self._parts.tts.speak(
-            sentence,
-            voice=self._parts.profile.voice,
-            call_id=self._parts.call_id,
-            left_ms=self._left_ms(),
-        ) as speech:
-            resampler = Resampler(speech.rate, self._parts.media.rate)
-            async for chunk in speech:
-                pcm = resampler.feed(chunk)
-                if not self._began:
-                    await self._begin(sentence)
-                await self._put(pcm)
-            if self._began:
-                await self._put(resampler.feed(b"", last=True))
-                self._parts.media.end_sentence(self._turn.number)
+        async with (
+            self._parts.tts.speak(
+                sentence,
+                voice=self._parts.profile.voice,
+                call_id=self._parts.call_id,
+                left_ms=self._left_ms(),
+            ) as speech,
+            self._may_be_broken_off(),
+        ):
+            await self._take(sentence, speech)
+
+    async def _take(self, sentence: str, speech: Sound) -> None:
+        resampler = Resampler(speech.rate, self._parts.media.rate)
+        async for chunk in speech:
+            pcm = resampler.feed(chunk)
+            if not self._began:
+                await self._begin(sentence)
+            await self._put(pcm)
+        if self._began:
+            await self._put(resampler.feed(b"", last=True))
+            self._parts.media.end_sentence(self._turn.number)
+
+    @asynccontextmanager
+    async def _may_be_broken_off(self) -> AsyncIterator[None]:
+        """By who waits for its sound no longer. Raises WorkerError."""
+        try:
+            async with asyncio.timeout(None) as self._turn.speaking:
+                yield
+        except TimeoutError as error:
+            raise WorkerError(
+                "the TTS worker fell silent in mid-sentence", retryable=True, worker="tts"
+            ) from error
+        finally:
+            self._turn.speaking = None
 
     def _left_ms(self) -> int:
         """How long the caller still hears what was made before."""
@@ -99,8 +120,8 @@ class Voice:
 
     async def _put(self, pcm: bytes) -> None:
         turn, lasts_s = self._turn, len(pcm) / 2 / self._parts.media.rate
-        turn.sound_s += lasts_s
         turn.sound_until = max(turn.sound_until, asyncio.get_running_loop().time()) + lasts_s
         if not await self._parts.media.put(turn.number, pcm):
             # flushed: whoever flushed cancels this task, which is the only way out of here
             await asyncio.Event().wait()
+        turn.sound_s += lasts_s

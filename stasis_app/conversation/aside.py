@@ -11,6 +11,7 @@ from stasis_app.conversation.commands import (
     KeepDigits,
     PausePlayout,
     Remember,
+    WatchInterruption,
     WatchPassage,
 )
 from stasis_app.conversation.events import DigitsEntered, Event, SpeechEnded
@@ -95,13 +96,13 @@ def passage_ended_under_speech(state: State, event: Event) -> Step:
 
 
 def passage_ended(state: State, _: Event) -> Step:
-    judging = replace(state, phase=Phase.JUDGING_LATE, interrupted=Phase.SPEAKING)
-    return judging, (PausePlayout(state.turn), *_judge(judging))
+    judging = replace(state, phase=Phase.JUDGING_LATE, interrupted=Phase.SPEAKING, lasts=False)
+    return judging, (PausePlayout(state.turn), WatchInterruption(state.turn), *_judge(judging))
 
 
 def recited_to_the_end(state: State, _: Event) -> Step:
-    judging = replace(forgive(state), phase=Phase.JUDGING_LATE, interrupted=Phase.LISTENING)
-    return judging, (Remember(state.turn), *_judge(judging))
+    judging = replace(forgive(state), phase=Phase.JUDGING_LATE, interrupted=Phase.LISTENING, lasts=False)
+    return judging, (Remember(state.turn), WatchInterruption(state.turn), *_judge(judging))
 
 
 def _judge(state: State) -> tuple[Command, ...]:

@@ -15,6 +15,7 @@ class State:
     prepared: int | None = None  # a turn being made ahead, while the caller pauses
     interrupted: Phase = Phase.SPEAKING  # where a false interruption goes back to
     unjudged: tuple[Utterance, ...] = ()  # said over the bot: one of each number, the newest piece of it
+    lasts: bool = False  # it has kept the bot silent for so long that any verdict but "meant" ends that
     prompts: int = 0  # "are you still there?" in a row
     failures: int = 0  # failed answers in a row
     max_prompts: int = 2

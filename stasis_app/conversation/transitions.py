@@ -157,7 +157,7 @@ def fail_ahead(state: State, event: TurnFailed | NothingSaid) -> Step:
 
 
 def check(state: State, _: Event) -> Step:
-    checking = replace(state, phase=Phase.CHECKING, interrupted=state.phase)
+    checking = replace(state, phase=Phase.CHECKING, interrupted=state.phase, lasts=False)
     return checking, (PausePlayout(state.turn), WatchInterruption(state.turn))
 
 
@@ -172,17 +172,31 @@ def judge_at_end(state: State, event: SpeechEnded) -> Step:
 
 
 def judge_ongoing(state: State, _: Event) -> Step:
-    return state, (JudgeOngoing(state.turn, state.interrupted),)
+    return replace(state, lasts=True), (JudgeOngoing(state.turn, state.interrupted),)
+
+
+def last(state: State, _: Event) -> Step:
+    """A verdict is on its way already."""
+    return replace(state, lasts=True), ()
 
 
 def verdict_on_ongoing(state: State, event: OngoingJudged) -> Step:
     """Loud talk in the room may last as long as the bot's answer: words take the turn, not length."""
-    if event.meant or state.interrupted is Phase.LISTENING:
+    if event.meant:
         return take_turn(state, event)
-    watch = WatchInterruption(state.turn)
     if state.phase is Phase.TALKING_ON:
-        return state, (watch,)
-    return replace(state, phase=Phase.TALKING_ON), (ResumePlayout(state.turn), watch)
+        return state, (WatchInterruption(state.turn),)
+    return _end_silence(state, event)
+
+
+def _end_silence(state: State, event: Event) -> Step:
+    """The bot goes on under the sound, if it has anything left to say."""
+    return take_turn(state, event) if state.interrupted is Phase.LISTENING else talk_on(state)
+
+
+def talk_on(state: State) -> Step:
+    resumed = replace(state, phase=Phase.TALKING_ON)
+    return resumed, (ResumePlayout(state.turn), WatchInterruption(state.turn))
 
 
 def start_under_speech(state: State, event: Event) -> Step:
@@ -196,16 +210,20 @@ def judge_and_pause(state: State, event: SpeechPaused) -> Step:
 
 
 def judge_and_pause_at_end(state: State, event: SpeechEnded) -> Step:
+    """It is read already where the bot went on in its last pause."""
+    if event.utterance in state.unjudged:
+        return replace(state, phase=Phase.JUDGING_LATE), (PausePlayout(state.turn),)
     judged, commands = judge_at_end(state, event)
     return judged, (PausePlayout(state.turn), *commands)
 
 
 def check_again(state: State, _: Event) -> Step:
-    return replace(state, phase=Phase.CHECKING), (WatchInterruption(state.turn),)
+    """How long the bot is silent counts from the first of the sounds: short ones may follow each other for ever."""
+    return replace(state, phase=Phase.CHECKING), ()
 
 
 def watch_again(state: State, _: Event) -> Step:
-    """The speech had paused when a passage under it ended, and goes on."""
+    """The speech had paused when a passage under it ended, or when the bot went on, and goes on."""
     return state, (WatchInterruption(state.turn),)
 
 
@@ -240,7 +258,7 @@ def nothing_to_resume(state: State, _: Event) -> Step:
 
 
 def go_back(state: State) -> Step:
-    back = replace(state, phase=state.interrupted)
+    back = replace(state, phase=state.interrupted, lasts=False)
     if state.interrupted is Phase.LISTENING:
         return back, (Cancel(state.turn), AwaitInput(state.turn))
     return back, (ResumePlayout(state.turn),)
@@ -270,13 +288,18 @@ def verdict_after_end(state: State, event: InterruptionJudged) -> Step:
 def verdict_under_speech(state: State, event: InterruptionJudged) -> Step:
     """The caller speaks on: their first words belong to what they say now."""
     if not event.meant:
-        return _without(state, event.utterance), ()
+        judged = _without(state, event.utterance)
+        return _end_silence(judged, event) if state.lasts and state.phase is Phase.CHECKING else (judged, ())
     return take_turn(state, event) if _is_open(state, event.utterance) else (state, ())
 
 
 def _not_meant(state: State, utterance: Utterance) -> Step:
     judged = _without(state, utterance)
-    return (judged, ()) if judged.unjudged else go_back(judged)
+    if not judged.unjudged:
+        return go_back(judged)
+    # where verdicts come later than the next sound there is always one still to come
+    waits = state.phase is Phase.JUDGING_LATE or state.interrupted is Phase.LISTENING
+    return talk_on(judged) if state.lasts and not waits else (judged, ())
 
 
 def _is_open(state: State, utterance: Utterance) -> bool:

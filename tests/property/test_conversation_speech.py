@@ -113,7 +113,7 @@ class Call:
             case Do.MEANT_LAST | Do.NOT_MEANT_LAST:
                 return len(self.asked) > 1
             case Do.WAIT:
-                return self.watching is not None and self.state.phase in (Phase.CHECKING, Phase.TALKING_ON)
+                return self.watching is not None
             case Do.ONGOING_MEANT | Do.ONGOING_NOT_MEANT:
                 return self.ongoing is not None
             case Do.PLAY:
@@ -296,11 +296,12 @@ class Call:
 
     def check(self) -> None:
         phase = self.state.phase
+        asked = [one.utterance for one in self.asked if one.turn == self.state.turn]
         if phase in (Phase.JUDGING, Phase.JUDGING_LATE):
-            asked = [one.utterance for one in self.asked if one.turn == self.state.turn]
             assert self.state.unjudged and set(self.state.unjudged) <= set(asked), "nobody judges"
         elif phase is Phase.CHECKING:
-            heard = not self.speaking or self.watching is not None or self.ongoing is not None
+            listens = self.watching is not None or self.ongoing is not None
+            heard = not self.speaking or listens or (self.state.lasts and asked)
             assert heard and self.speech is not None, "nobody listens"
         else:
             assert not self.playout.paused, "paused for nothing"

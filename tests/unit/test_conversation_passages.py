@@ -34,6 +34,7 @@ def test_what_was_said_over_a_passage_is_judged_when_it_has_been_heard() -> None
     assert commands == [
         talk.WatchPassage(1),
         talk.PausePlayout(1),
+        talk.WatchInterruption(1),
         talk.Judge(1, FIRST, Phase.SPEAKING),
         talk.Cancel(1),
         talk.Keep(FIRST),
@@ -63,7 +64,11 @@ def test_a_passage_at_the_end_of_a_turn_is_remembered_and_what_was_said_answered
         talk.PlayoutFinished(1),
         talk.InterruptionJudged(1, FIRST, meant=True),
     )
-    assert commands[:2] == [talk.Remember(1), talk.Judge(1, FIRST, Phase.LISTENING)]
+    assert commands[:3] == [
+        talk.Remember(1),
+        talk.WatchInterruption(1),
+        talk.Judge(1, FIRST, Phase.LISTENING),
+    ]
     assert commands[-1] == talk.Release(2, FIRST)
 
 
@@ -134,7 +139,7 @@ def test_over_a_passage_that_was_thrown_away_the_caller_is_heard(phase: Phase) -
 def test_speech_in_front_of_a_passage_that_has_not_begun_is_judged_like_any_other(phase: Phase) -> None:
     paused = replace(speaking(), phase=phase, unjudged=(FIRST,))
     state, commands = step(paused, talk.SpeechOverPassage())
-    assert (state.phase, commands) == (Phase.CHECKING, (talk.WatchInterruption(3),))
+    assert (state.phase, commands) == (Phase.CHECKING, ())
 
 
 def test_speech_that_paused_while_a_passage_ended_is_watched_when_it_goes_on() -> None:

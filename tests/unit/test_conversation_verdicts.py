@@ -197,3 +197,65 @@ def test_lasting_sound_over_an_answer_that_is_over_leaves_the_turn_to_the_caller
     )
     assert state.phase is Phase.HEARING
     assert commands[-2:] == [talk.Cancel(3), talk.Keep(FIRST)]
+
+
+AGAIN_AND_AGAIN = (*TWICE, talk.InterruptionLasts(3))
+"""Of several short sounds the second has paused when 1.5 s have passed since the first began."""
+
+
+def test_how_long_the_bot_is_silent_counts_from_the_first_of_several_sounds() -> None:
+    _, commands = play(speaking(), *TWICE, talk.SpeechResumed())
+    assert commands.count(talk.WatchInterruption(3)) == 1
+
+
+@pytest.mark.parametrize("goes_on", [(), (talk.SpeechResumed(),)])
+def test_the_bot_goes_on_in_the_end_though_each_verdict_comes_behind_the_next_sound(
+    goes_on: tuple[talk.Event, ...],
+) -> None:
+    state, commands = play(speaking(), *AGAIN_AND_AGAIN, *goes_on, no(UH))
+    assert (state.phase, state.unjudged) == (Phase.TALKING_ON, (UH_NO_STOP,))
+    assert commands[-2:] == [talk.ResumePlayout(3), talk.WatchInterruption(3)]
+    state, commands = play(state, yes(UH_NO_STOP))
+    assert state.phase is Phase.HEARING
+    assert commands == [talk.Cancel(3), talk.Keep(UH_NO_STOP)]
+
+
+def test_a_sound_that_goes_on_behind_the_last_verdict_does_not_keep_the_bot_silent() -> None:
+    state, commands = play(speaking(), *AGAIN_AND_AGAIN, talk.SpeechResumed(), no(UH_NO_STOP))
+    assert (state.phase, state.unjudged) == (Phase.TALKING_ON, ())
+    assert commands[-2:] == [talk.ResumePlayout(3), talk.WatchInterruption(3)]
+
+
+def test_what_ended_while_the_bot_had_gone_on_is_judged_once() -> None:
+    state, commands = play(speaking(), *AGAIN_AND_AGAIN, no(UH), talk.SpeechEnded(UH_NO_STOP))
+    assert state.phase is Phase.JUDGING_LATE
+    assert commands[-1] == talk.PausePlayout(3)
+    assert commands.count(talk.Judge(3, UH_NO_STOP, Phase.SPEAKING)) == 1
+    state, commands = play(state, yes(UH_NO_STOP))
+    assert commands[-1] == talk.Release(4, UH_NO_STOP)
+
+
+def test_who_speaks_again_while_the_bot_goes_on_is_read_again() -> None:
+    _, commands = play(speaking(), *AGAIN_AND_AGAIN, no(UH), talk.SpeechResumed())
+    assert commands[-1] == talk.WatchInterruption(3)
+
+
+def test_of_speech_that_has_ended_the_last_verdict_is_waited_for() -> None:
+    state, _ = play(speaking(), *AGAIN_AND_AGAIN, talk.SpeechEnded(UH_NO_STOP), no(UH))
+    assert (state.phase, state.unjudged) == (Phase.JUDGING_LATE, (UH_NO_STOP,))
+    state, _ = play(state, no(UH_NO_STOP))
+    assert state == speaking()
+
+
+def test_sounds_over_an_answer_that_is_over_leave_the_turn_to_the_caller_in_the_end() -> None:
+    state, commands = play(
+        speaking(),
+        talk.SpeechStarted(),
+        talk.SpeechPaused(FIRST),
+        talk.PlayoutFinished(3),
+        talk.InterruptionLasts(3),
+        talk.SpeechResumed(),
+        no(FIRST),
+    )
+    assert state.phase is Phase.HEARING
+    assert commands[-1] == talk.Cancel(3)

@@ -89,6 +89,24 @@ class TestTheBotWasSpeaking:
 
         virtual_time(main())
 
+    def test_an_answer_that_is_still_being_made_is_not_late(self, virtual_time: RunVirtual) -> None:
+        """Its model writes, slowly, while nobody listens; and is through with it before they are back."""
+
+        async def main() -> None:
+            async with talk() as scene:
+                scene.workers.llm.token_delay_s = 5.0
+                await scene.ask(
+                    "Tell me about bikes.", [f"{LONG} ", "They ", "are ", "all ", "new ", "here."]
+                )
+                await scene.until_heard(LONG, for_s=1.0)
+                async with on_hold(scene):
+                    pass
+                await scene.until_said(LONG)
+                assert scene.said()[-1] == ("answer", f"{LONG} They are all new here.", False)
+                assert is_whole(scene, LONG)
+
+        virtual_time(main())
+
     @pytest.mark.parametrize("words", ["", "Mm-hm."])
     def test_a_verdict_that_comes_meanwhile_does_not_let_it_speak(
         self, virtual_time: RunVirtual, words: str

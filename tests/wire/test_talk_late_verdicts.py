@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from stasis_app.settings import Phrases
+from tests.support.fake_workers import Fault
 from tests.support.media_call import speech
 from tests.support.talk import PROFILE, Scene, talk
 
@@ -200,6 +202,45 @@ def test_a_sound_without_words_behind_a_filler_leads_back_to_listening(virtual_t
             await scene.until(lambda: len(scene.spurts()) > 1)
             await scene.until(lambda: scene.said()[1:], within_s=8.0)
             assert scene.said()[1][0] == "still_there"
+
+    virtual_time(main())
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+def test_a_long_pause_of_playout_is_no_lateness_of_the_answer(
+    virtual_time: RunVirtual, monkeypatch: pytest.MonkeyPatch, breaks: bool
+) -> None:
+    """Most of the answer waits for room in playout while a sound over it is read for longer than answers may take.
+    Also that of a model that dies meanwhile is heard as far as it was made.
+    """
+    pause_s = PROFILE.answer_timeout_s + 3.0
+
+    async def read_late(*_: object) -> bool:
+        await asyncio.sleep(pause_s)
+        return False
+
+    monkeypatch.setattr("stasis_app.judging._means", read_late)
+
+    async def main() -> None:
+        async with talk() as scene:
+            await scene.quiet()
+            scene.workers.llm.token_delay_s = 2.0
+            if breaks:
+                scene.workers.llm.fault = Fault.die(after=3)
+            await scene.ask("Tell me about bikes.", [f"{LONG} ", f"{LONG} ", "Well. ", NEXT])
+            await scene.until_heard(LONG, for_s=0.5)
+            await scene.say("finished01.wav", "")
+            paused = scene.now
+            await asyncio.sleep(pause_s - 1.0)
+            assert scene.spurts()[-1].end < paused + 0.5, "it is silent"
+            await scene.until_said(LONG)
+            assert scene.heard_s(LONG) == pytest.approx(scene.whole_s(LONG), abs=0.1)
+            heard = [one for saying, *one in scene.said() if saying == "answer"]
+            if breaks:
+                assert heard == [[LONG, True]]
+                await scene.until_said(Phrases().apology)
+            else:
+                assert heard == [[f"{LONG} {LONG} Well. {NEXT}", False]]
 
     virtual_time(main())
 

@@ -1,14 +1,16 @@
 """Whole talks while workers fail, in virtual time: what the caller hears (W2, W9, W11, W13, W14)."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from stasis_app.settings import Phrases
-from tests.support.fake_workers import FakeStt, FakeTts, Fault, served
-from tests.support.talk import Scene, talk
+from tests.support.fake_workers import FakeStt, FakeTts, Fault, Spoken, served
+from tests.support.talk import PROFILE, Scene, talk
 
 RunVirtual = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -165,6 +167,50 @@ class TestTheVoice:
                 scene.workers.tts.seconds_per_char = 0.0
                 await scene.ask(QUESTION, "Nineteen dollars.")
                 await scene.until_said(PHRASES.apology)
+
+        virtual_time(main())
+
+    @pytest.mark.parametrize("all_of_them", [False, True])
+    def test_one_that_stops_in_mid_sentence_is_broken_off_and_bridged(
+        self, virtual_time: RunVirtual, all_of_them: bool
+    ) -> None:
+        """W8, W9: nobody waits for the rest of it longer than for a sentence; two in a row are the apology."""
+        first, second = "Nineteen dollars for a month.", "That is for the small bikes only."
+
+        class Stalling(FakeTts):
+            async def _chunks(self, spoken: Spoken) -> AsyncIterator[bytes]:
+                async for chunk in super()._chunks(spoken):
+                    yield chunk
+                    if heard(spoken) == 10 and (all_of_them or spoken.text == first):
+                        await asyncio.Event().wait()
+
+        sent: Counter[str] = Counter()
+
+        def heard(spoken: Spoken) -> int:
+            sent[spoken.text] += 1
+            return sent[spoken.text]
+
+        async def main() -> None:
+            async with talk() as scene:
+                await scene.quiet()
+                scene.workers.tts.__class__, scene.workers.tts.delay_s = Stalling, 1.0
+                await scene.ask(QUESTION, f"{first} {second}")
+                await scene.until_heard(first)
+                await scene.until_said("Nineteen")
+                assert scene.heard_s(first) == pytest.approx(1.0, abs=0.05)
+                spurts = [spurt for spurt in scene.spurts() if spurt.seconds > 0.1][1:]
+                gaps = [after.start - before.end for before, after in pairwise(spurts)]
+                assert max(gaps) < PROFILE.filler_s + 0.5
+                assert scene.heard_s(PHRASES.filler) == pytest.approx(scene.whole_s(PHRASES.filler), abs=0.1)
+                _, text, _ = scene.said()[-1]
+                assert text.startswith("Nineteen")
+                assert not text.startswith(first)
+                if all_of_them:
+                    await scene.until_said(PHRASES.apology)
+                else:
+                    assert text.endswith(f"... {second}")
+                await scene.quiet()
+                assert scene.workers.tts.running == 0
 
         virtual_time(main())
 
