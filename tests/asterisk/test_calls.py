@@ -25,7 +25,7 @@ from tests.support.every_transport import Line, over_every_transport
 from tests.support.flight_sound import interruption_ms
 from tests.support.speech import NO, QUESTION, SHORT
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 DISCLOSURE = "This call is recorded so that we can learn from all that we hear in it."
 

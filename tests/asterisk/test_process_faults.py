@@ -26,7 +26,6 @@ from voicebot.asterisk import AsteriskProcess
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.may_leave("the session's Asterisk"),
     pytest.mark.timeout(300),
 ]
 
