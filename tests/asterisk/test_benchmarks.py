@@ -29,6 +29,7 @@ async def test_the_response_to_a_question_and_an_interruption(tmp_path: Path) ->
 
 @pytest.mark.timeout(200)
 async def test_a_burst_of_calls() -> None:
-    ran = await run_benchmark("burst", "--quick", "--rounds", 1, "--places", 1)
-    assert ran.row("taken")[0] == "1", ran.output
-    assert ran.row("refused")[0] == "5"
+    """P9: each time all the places are taken, and the same five too many go back."""
+    ran = await run_benchmark("burst", "--quick", "--rounds", 3, "--places", 15)
+    assert ran.row("taken")[0] == "45", ran.output
+    assert ran.row("refused")[0] == "15"

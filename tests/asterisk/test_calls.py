@@ -26,7 +26,7 @@ from tests.support.flight_sound import interruption_ms
 from tests.support.speech import NO, QUESTION, SHORT
 from voicebot.replay import replay_file
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 DISCLOSURE = "This call is recorded so that we can learn from all that we hear in it."
 

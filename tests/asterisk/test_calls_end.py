@@ -14,7 +14,7 @@ from tests.support.bot import PROFILE, until
 from tests.support.every_transport import Line, over_every_transport
 from tests.support.speech import QUESTION
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 MEDIA_CHANNEL = {"rtp": "UnicastRTP/", "websocket": "WebSocket/", "audiosocket": "AudioSocket/"}
 

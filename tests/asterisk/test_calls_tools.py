@@ -10,7 +10,7 @@ from tests.support.every_transport import Line, over_every_transport
 from tests.support.fake_workers import FakeToolCall
 from tests.support.speech import QUESTION
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 # it waits until the test listens
 LANDING = ("NoOp(${VOICEBOT_TRANSFER})", "Wait(3)", "Playback(all-circuits-busy-now)", "Hangup(16)")

@@ -8,7 +8,7 @@ from tests.support.every_transport import Line, over_every_transport
 from tests.support.fake_workers import Fault
 from tests.support.speech import QUESTION
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.mark.parametrize("broken", ["stt", "llm", "tts"])

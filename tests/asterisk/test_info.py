@@ -12,7 +12,7 @@ from tests.support.callers import number
 from tests.support.rig import AriProbe
 from voicebot.asterisk import AsteriskProcess
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 KEYS = (
     ("application/dtmf-relay", b"Signal=5\r\nDuration=160\r\n", "5"),

@@ -19,7 +19,7 @@ from tests.support.rtp_rewrite import EchoPath
 from tests.support.tones import heard_by_phone
 from voicebot.asterisk import AsteriskProcess
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CLIPS = sorted(
     (Path(__file__).parents[2] / "benchmarks" / "speech").glob("*.wav"), key=lambda path: path.stat().st_size

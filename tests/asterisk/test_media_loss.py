@@ -18,7 +18,7 @@ from tests.support.relay import Impairment
 from tests.support.tones import heard_by_phone, tone_energy, tone_levels
 from voicebot.asterisk import AsteriskProcess
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CALLERS_TONE_HZ, FULL = 700, 8191
 TONE_S = 8.5

@@ -26,7 +26,7 @@ from tests.support.rtp_rewrite import (
 from tests.support.tones import tone_energy, tone_levels
 from voicebot.asterisk import AsteriskProcess
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 HZ, FULL = 700, 8191
 TIMES_S = [3.0, 0.3, 1.0, 1.5, 1.0]

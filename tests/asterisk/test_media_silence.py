@@ -18,7 +18,7 @@ from tests.support.speech import QUESTION
 from tests.support.tones import heard_by_phone, tone_levels
 from voicebot.asterisk import AsteriskProcess
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 # the defaults of 10 and 15 s are tried in virtual time
 IMPATIENT = MEDIA.model_copy(update={"first_packet_s": 2.0, "media_timeout_s": 2.5})

@@ -25,7 +25,7 @@ from tests.support.rtp_rewrite import AmongGarbage
 from tests.support.tones import heard_by_phone, tone_levels
 from voicebot.asterisk import AsteriskProcess
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CALLERS_HZ = 700
 FLOOD_RATE, FLOOD_S = 20_000, 3.0

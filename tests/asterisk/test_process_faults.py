@@ -5,37 +5,51 @@ import os
 import shutil
 import signal
 import time
+import wave
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
 import pytest_asyncio
 
 from asterisk_conf import CONF_DIR
 from caller_phone.phone import Phone
+from caller_phone.ruler import talkspurts
 from caller_phone.script import Say, WaitAnswer, run_script
+from media_bridge.g711 import pcm_to_ulaw
 from tests.support.bot import Bot, nothing_left
-from tests.support.bot_process import ROOT, WORKERS_KEY, Process, process
-from tests.support.callers import PATIENCE_S, greeted, until
+from tests.support.bot_process import WORKERS_KEY, Process, process
+from tests.support.callers import PATIENCE_S, dial, greeted, until
 from tests.support.fake_workers import FakeWorkers, fake_workers
 from tests.support.rig import SippResult, private_asterisk, run_sipp
+from tests.support.speech import QUESTION, SHORT
 from voicebot.asterisk import AsteriskProcess
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.may_leave("the session's Asterisk"),
     pytest.mark.timeout(300),
 ]
 
-QUESTION = ROOT / "tests" / "data" / "speech" / "price01.wav"
+SILENCE = b"\xff"
 FREEZE_S = 8.0
-CALLS = int(os.environ.get("VOICEBOT_FROZEN_CALLS", "25"))
+CALLS = int(os.environ.get("VOICEBOT_FROZEN_CALLS", "50"))
 """So many hang up while the bot is frozen, and so many after it."""
-ROW, ROW_RATE = map(int, os.environ.get("VOICEBOT_ROW", "70,10").split(","))
-"""So many calls in a row, three times, and how many a second begin."""
+COMING = 10
+"""So many call meanwhile."""
+ROW, ROW_RATE = map(int, os.environ.get("VOICEBOT_ROW", "100,10").split(","))
+"""So many calls in a row, twice, and how many a second begin."""
+
+DRAIN_S = 3.0
+FOR_THE_MACHINE_S = 0.5
+"""What a limit is widened by where others may have the machine."""
+
+AT_ONCE_S = 10.0
+"""A process that waits for nobody has ended by then on any machine."""
 
 SECRETS = ("for-tests-only", WORKERS_KEY)
 """Of ARI (tests/support/rig.py) and of the workers."""
@@ -63,21 +77,25 @@ async def test_frozen_for_eight_seconds_under_many_calls_it_leaves_nothing(
         AsyncExitStack() as stack,
     ):
         call = await greeted(stack, phone, asterisk, SAID[1])
+        before = Held.of(frozen.running.pid)
 
         def callers(count: int, stay_s: float) -> asyncio.Task[SippResult]:
             stays = {"rate": 40.0, "pause_ms": round(stay_s * 1000), "keys": {"rtp_port": "9"}}
             return asyncio.create_task(run_sipp("uac_silent", asterisk, calls=count, **stays))  # type: ignore[arg-type]
 
-        leaving, staying = callers(CALLS, 6), callers(CALLS, FREEZE_S + 8)
-        await until(lambda: all_answered(frozen, asterisk, 2 * CALLS + 1))
+        leaving, staying = callers(CALLS, 7), callers(CALLS, FREEZE_S + 8)
+        await until(lambda: all_there(frozen, asterisk, 2 * CALLS + 1))
+        still_coming = 2 * CALLS + 1 - await answered(asterisk)
+        found_no_room = await frozen.bot.metric("voicebot_calls_refused_total", reason="overloaded")
         frozen.send(signal.SIGSTOP)
         stopped_s = time.monotonic()
-        coming = callers(10, 4)
+        coming = callers(COMING, 4)
         await asyncio.sleep(FREEZE_S)
         frozen.send(signal.SIGCONT)
         failed = sum([result.failed for result in await asyncio.gather(leaving, staying, coming)])
         # the call that lived through it goes on
-        await run_script(call, [Say(QUESTION), WaitAnswer()])
+        (turn,) = (await run_script(call, [Say(QUESTION), WaitAnswer()])).turns
+        assert turn.answered
         assert call.is_up
         back = [packet.at_s for packet in call.recording().received if packet.at_s > stopped_s + 1]
         assert burst(back) < 50, "what was missed is not sent after it"
@@ -86,11 +104,15 @@ async def test_frozen_for_eight_seconds_under_many_calls_it_leaves_nothing(
         # who was frozen while being connected goes on in the dialplan, and on a slow machine who finds it overloaded
         half_connected = await frozen.ended("media_failed")
         turned_away = await frozen.bot.metric("voicebot_calls_refused_total", reason="overloaded")
-        assert half_connected <= 10
+        assert found_no_room <= CALLS
+        assert half_connected + turned_away - found_no_room <= COMING + still_coming
         assert failed <= half_connected + turned_away
-        assert await frozen.ended("caller_hung_up") + half_connected + turned_away == 2 * CALLS + 11
+        assert await frozen.ended("caller_hung_up") + half_connected + turned_away == 2 * CALLS + 1 + COMING
         assert await frozen.bot.metric("voicebot_defects_total") == 0
         await nothing_left(asterisk)
+        # idle connections to Asterisk are closed after a few seconds
+        await until(lambda: Held.of(frozen.running.pid).files <= before.files)
+        assert Held.of(frozen.running.pid).threads <= before.threads + 1
         frozen.send(signal.SIGTERM)
         assert await frozen.exit_code() == 0
     log = frozen.log.read_text()
@@ -98,11 +120,18 @@ async def test_frozen_for_eight_seconds_under_many_calls_it_leaves_nothing(
     assert not [secret for secret in SECRETS if secret in log]
 
 
-async def all_answered(bot: Process, asterisk: AsteriskProcess, count: int) -> bool:
-    """Or as many as ever will be: on a slow machine the first leave before the last are there."""
+async def all_there(bot: Process, asterisk: AsteriskProcess, count: int) -> bool:
+    """All are answered, by the bot or behind it; or, on a slow machine, the first leave before the last are there."""
+    with_it, refused = [
+        await bot.bot.metric(name) for name in ("voicebot_calls", "voicebot_calls_refused_total")
+    ]
+    there = with_it + refused >= count and await answered(asterisk) >= count
+    return there or await bot.ended("caller_hung_up") > 0
+
+
+async def answered(asterisk: AsteriskProcess) -> int:
     rows = (await asterisk.cli("core show channels concise")).splitlines()
-    answered = sum(row.startswith("PJSIP/") and row.split("!")[4] == "Up" for row in rows)
-    return answered == count or await bot.ended("caller_hung_up") > 0
+    return sum(row.startswith("PJSIP/") and row.split("!")[4] == "Up" for row in rows)
 
 
 def burst(instants: list[float]) -> int:
@@ -110,26 +139,52 @@ def burst(instants: list[float]) -> int:
     return max(sum(start <= at < start + 0.2 for at in instants) for start in instants)
 
 
-async def test_two_hundred_calls_in_a_row_leave_the_process_as_it_was(
+async def test_two_hundred_talks_leave_the_process_as_the_first_hundred_did(
     asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
 ) -> None:
-    """P1, D28: files, threads and memory after the first 70 calls, and after 140 more."""
+    """P1, D28: half of the callers hear their answer to its end, the others speak over it. Files, threads, memory,
+    requests to models, ports.
+    """
+    patient, impatient = tmp_path / "patient", tmp_path / "impatient"
+    patient.write_bytes(ulaw(SHORT) + SILENCE * 64_000)
+    impatient.write_bytes(ulaw(SHORT) + SILENCE * 8000)
+    workers.llm.replies = ["Nineteen dollars."]
     async with process(asterisk, workers, tmp_path) as bot:
         held = []
-        for _ in range(3):
-            result = await run_sipp(
-                "uac_silent", asterisk, calls=ROW, rate=ROW_RATE, pause_ms=800, keys={"rtp_port": "9"}
-            )
-            assert result.failed == 0
+        for _ in range(2):
+            stays: Any = {"calls": ROW // 2, "rate": ROW_RATE / 2, "pause_ms": 4000, "timeout_s": 200}
+            rows = [run_sipp("uac_talk", asterisk, media=media, **stays) for media in (patient, impatient)]
+            results = await asyncio.gather(*rows)
+            assert [(result.successful, result.failed) for result in results] == [(ROW // 2, 0)] * 2
             await bot.bot.until_idle(20)
             await nothing_left(asterisk)
+            await until(lambda: workers.stt.running == workers.llm.running == workers.tts.running == 0)
+            await until(lambda: not ports_of(bot.running.pid))
             held.append(Held.of(bot.running.pid))
-        assert await bot.ended("caller_hung_up") == 3 * ROW
-    warm, *later = held
-    for now in later:
-        assert now.files <= warm.files + 2, held
-        assert now.threads <= warm.threads + 1, held
-        assert now.memory_mib <= warm.memory_mib + 8, held
+            # idle connections to workers and Asterisk are closed after some seconds
+            await until(lambda: Held.of(bot.running.pid).files <= held[0].files + 2)
+        for end in ("played", "cut"):
+            assert await bot.bot.metric("voicebot_turns_total", saying="answer", end=end) >= ROW // 4
+        # a slow machine has no room for some
+        overloaded = await bot.bot.metric("voicebot_calls_refused_total", reason="overloaded")
+        assert await bot.ended("caller_hung_up") == 2 * ROW - overloaded >= ROW
+        assert await bot.bot.metric("voicebot_defects_total") == 0
+    first, second = held
+    assert second.threads <= first.threads + 1, held
+    # of two rows of a thousand the second adds 0.1 MiB; a process of a hundred calls is not yet as large as it gets
+    assert second.memory_mib <= first.memory_mib + (5 if ROW >= 1000 else 12), held
+
+
+def ulaw(clip: Path) -> bytes:
+    with wave.open(str(clip)) as file:
+        return pcm_to_ulaw(file.readframes(file.getnframes()))
+
+
+def ports_of(pid: int) -> set[int]:
+    """The UDP ports that the process has, which are those of its calls."""
+    rows = [line.split() for line in Path(f"/proc/{pid}/net/udp").read_text().splitlines()[1:]]
+    ports = {f"socket:[{row[9]}]": int(row[1].partition(":")[2], 16) for row in rows}
+    return {ports[name] for name in map(os.readlink, Path(f"/proc/{pid}/fd").iterdir()) if name in ports}
 
 
 @dataclass(frozen=True)
@@ -163,8 +218,12 @@ async def test_killed_and_told_to_stop(
             await orphan.wait_for_bot_speech(PATIENCE_S, since_s=killed_s)
             await orphan.hang_up()
             ends, first, second = [await greeted(stack, phone, asterisk, SAID[1]) for _ in range(3)]
-            await run_script(ends, [Say(QUESTION), WaitAnswer()])
+            (turn,) = (await run_script(ends, [Say(QUESTION), WaitAnswer()])).turns
+            assert turn.answered
             await ends.press(SAID[2])
+            # so there is something that the logs could tell
+            await until(partial(draining.bot.metric, "voicebot_digits_total", kind="taken"))
+            assert await draining.bot.metric("voicebot_digits_total", kind="taken") == len(SAID[2])
             draining.send(signal.SIGTERM)
             await until(lambda: is_draining(draining.bot))
             await greeted(stack, phone, asterisk, SAID[1])  # by the dialplan
@@ -178,14 +237,46 @@ async def test_killed_and_told_to_stop(
     logs = killed.log.read_text() + draining.log.read_text() + asterisk.log_path.read_text()
     # three calls, a full record each; the killed one's was lost with it
     assert draining.log.read_text().count(" ended after ") == 3
-    assert "reconcile: HandBack" in draining.log.read_text()
+    connected_s, sent_on_s = [logged_s(draining, said) for said in ("ARI events from", "reconcile: HandBack")]
+    assert sent_on_s - connected_s <= 2 + FOR_THE_MACHINE_S
     assert "Traceback" not in logs
     assert not [told for told in (*SECRETS, *SAID) if told in logs], logs
+
+
+def logged_s(bot: Process, text: str) -> float:
+    """When it first said so, by its own stamp, in seconds of the day's date."""
+    line = next(line for line in bot.log.read_text().splitlines() if text in line)
+    return datetime.strptime(line[:23], "%Y-%m-%d %H:%M:%S,%f").timestamp()  # noqa: DTZ007 - two are subtracted
 
 
 async def is_draining(bot: Bot) -> bool:
     body = await bot.ready()
     return bool(body["parts"]["calls"] == "draining") and not body["ready"]
+
+
+async def test_twenty_callers_hear_the_goodbye_when_the_drain_is_over_and_not_before(
+    asterisk: AsteriskProcess, workers: FakeWorkers, tmp_path: Path
+) -> None:
+    """A16, P10, D25."""
+    async with (
+        process(asterisk, workers, tmp_path, drain_s=DRAIN_S) as draining,
+        Phone() as phone,
+        AsyncExitStack() as stack,
+    ):
+        calls = await dial(stack, phone, asterisk, 20)
+        await asyncio.gather(*(call.wait_for_bot_quiet(1000, PATIENCE_S) for call in calls))
+        told_s = time.monotonic()
+        draining.send(signal.SIGTERM)
+        await asyncio.gather(*(call.wait_for_end(PATIENCE_S) for call in calls))
+        for call in calls:
+            (goodbye,) = [spurt for spurt in talkspurts(call.recording().bot()) if spurt.end_s > told_s]
+            assert goodbye.start_s >= told_s + DRAIN_S - 0.5
+            assert call.ended_by_far_end
+        assert await draining.exit_code() == 0
+    await nothing_left(asterisk)
+    log = draining.log.read_text()
+    assert log.count(" ended after ") == 20
+    assert "Traceback" not in log
 
 
 async def test_a_replaced_one_keeps_its_callers_until_it_is_killed(
@@ -254,7 +345,8 @@ async def test_without_disk_calls_go_on_and_a_second_signal_ends_at_once(
         bare.send(signal.SIGTERM)
         await until(lambda: is_draining(bare.bot))
         bare.send(signal.SIGTERM)
-        assert await bare.exit_code() == 0
+        async with asyncio.timeout(AT_ONCE_S):
+            assert await bare.exit_code() == 0
         # the dialplan's fallback
         await call.wait_for_bot_speech(PATIENCE_S, since_s=time.monotonic())
         await call.hang_up()

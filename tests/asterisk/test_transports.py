@@ -27,7 +27,7 @@ from tests.support.bot import nothing_left
 from tests.support.rig import two_ports
 from voicebot.asterisk import AsteriskProcess
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.may_leave("the session's Asterisk")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SAME_BYTES = [("rtp", "ulaw"), ("websocket", "ulaw"), ("audiosocket", "slin")]
 """Over these the phone's mu-law is what was said, byte for byte."""

@@ -41,15 +41,16 @@ class Bot:
             return body
 
     async def metric(self, name: str, **labels: str) -> float:
-        """The value of one sample of /metrics; 0 when it is not there."""
+        """The sum of those samples of /metrics that have these labels; 0 when there is none."""
         async with self.http.get(f"{self.web}/metrics") as answer:
             text = await answer.text()
+        total = 0.0
         for line in text.splitlines():
             sample, _, value = line.rpartition(" ")
             wanted = all(f'{key}="{label}"' in sample for key, label in labels.items())
             if sample.partition("{")[0] == name and wanted:
-                return float(value)
-        return 0.0
+                total += float(value)
+        return total
 
     async def until_ready(self, within_s: float = 10) -> None:
         await self._until(lambda body: bool(body["ready"]), within_s)
