@@ -21,6 +21,8 @@ ToolName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 DialplanName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9*#+.-][A-Za-z0-9_*#+.-]{0,79}$")]
 
 PLACEHOLDER: Final = re.compile(r"\{([a-z][a-z0-9_]{0,39})\}")
+NOT_IN_A_PATH: Final = re.compile(r"[/\\%]")
+"""What the value of a parameter in the path of a url may not have: it would reach another path."""
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,80}")
 _NOT_TO_BE_SET: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 
@@ -206,6 +208,13 @@ class HttpRequest(Settings):
                 raise ValueError(f"url has {{{name}}}: declare it under parameters, or take it out")
             if not self.parameters[name].required:
                 raise ValueError(f"parameters.{name} stands in url, so it must be required")
+        for name in PLACEHOLDER.findall(self.url.partition("?")[0]):
+            for choice in self.parameters[name].choices:
+                if NOT_IN_A_PATH.search(choice):
+                    raise ValueError(
+                        f"parameters.{name}: choices has `{choice[:40]}`, which cannot stand in the path of url:"
+                        f" put {{{name}}} behind a `?`"
+                    )
         return self
 
     @property

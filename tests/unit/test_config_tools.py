@@ -70,6 +70,7 @@ def test_a_target_that_is_none_is_told(transfer: object, said: str) -> None:
         ({"url": f"{URL}/{{A b}}"}, ".url: is no address"),
         ({"url": f"{URL}/{{A}}"}, ".url: has a `{` or `}`"),
         ({"url": f"{URL}/{{n}}", "parameters": {"n": {"required": False}}}, ": parameters.n stands in url"),
+        ({"url": f"{URL}/{{n}}", "parameters": {"n": {"choices": ["a/b"]}}}, ": parameters.n: choices has `a/b`"),
         ({"parameters": {"n": {"pattern": "["}}}, ".parameters.n.pattern: is no regular expression"),
         ({"parameters": {"n": {"choices": ["ab"], "pattern": "[0-9]+"}}}, ".parameters.n: choices has `ab`, which can"),
         ({"parameters": {"n": {"choices": ["a", "abc"], "max_length": 2}}}, ".parameters.n: choices has `abc`, which"),
