@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, StringConstraints, field_validator, model_validator
 
 from media_bridge.settings import Settings
+from stasis_app.tools.backtracking import is_slow
 
 TRANSFER: Final = "transfer"
 HANG_UP: Final = "hang_up"
@@ -135,6 +136,11 @@ class Parameter(Settings):
             raise ValueError(f"minimum and maximum are for numbers, and the type is {self.type}")
         if self.type != "string" and (self.choices or self.pattern is not None):
             raise ValueError(f"choices and pattern are for strings, and the type is {self.type}")
+        if self.pattern is not None and is_slow(self.pattern, self.max_length):
+            raise ValueError(
+                f"pattern can be tried in too many ways on {self.max_length} characters, and calls would wait for it:"
+                " lower max_length, write {1,8} for + and *, and no repetition inside another"
+            )
         for choice in self.choices:
             if why := self._refuses(choice):
                 raise ValueError(f"choices has `{choice[:40]}`, which can never be given: {why}")

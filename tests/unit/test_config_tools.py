@@ -72,6 +72,8 @@ def test_a_target_that_is_none_is_told(transfer: object, said: str) -> None:
         ({"url": f"{URL}/{{n}}", "parameters": {"n": {"required": False}}}, ": parameters.n stands in url"),
         ({"url": f"{URL}/{{n}}", "parameters": {"n": {"choices": ["a/b"]}}}, ": parameters.n: choices has `a/b`"),
         ({"parameters": {"n": {"pattern": "["}}}, ".parameters.n.pattern: is no regular expression"),
+        ({"parameters": {"n": {"pattern": "([A-Z0-9]+-?)+"}}}, ".parameters.n: pattern can be tried in"),
+        ({"parameters": {"n": {"pattern": "a*a*a*b", "choices": ["a"]}}}, ".parameters.n: pattern can be tried in"),
         ({"parameters": {"n": {"choices": ["ab"], "pattern": "[0-9]+"}}}, ".parameters.n: choices has `ab`, which can"),
         ({"parameters": {"n": {"choices": ["a", "abc"], "max_length": 2}}}, ".parameters.n: choices has `abc`, which"),
         ({"parameters": {"n": {"choices": ["a", " b"]}}}, ".parameters.n: choices has ` b`, which can never be given"),
