@@ -1,4 +1,4 @@
-"""A private folder for as long as a process runs, which no run leaves behind for good."""
+"""Folders that only this user can read; one for as long as a process runs is never left behind for good."""
 
 import contextlib
 import fcntl
@@ -10,6 +10,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 LOCK = "lock"
+
+
+def make_private(folder: Path) -> None:
+    """For a folder of our own making, with all above it: nobody else may look into it, also where it was there already
+    and others could. Raises OSError when it cannot be made.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with contextlib.suppress(OSError):  # another user's, or on a read-only disk
+        if folder.stat().st_mode & 0o077:
+            folder.chmod(0o700)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from media_bridge.log_gate import LogGate
 
 # a connection that has not said whose it is by then is closed
 IDENTITY_S = 3.0
-# and so is one too many of them
+# and so is the oldest of them for one too many
 MAX_STRANGERS = 256
 _BACKLOG = 256
 # without file descriptors there is nothing to do but to wait for some
@@ -96,9 +96,12 @@ class AudioSocketPort:
 
     def _meet(self, sock: socket.socket) -> None:
         if len(self._strangers) >= MAX_STRANGERS:
-            sock.close()
-            self._warn("too many AudioSocket connections that do not say whose they are")
-            return
+            # Asterisk says at once whose its connection is, so the oldest is the least likely to be a call's ...
+            oldest = next(iter(self._strangers))
+            self._read(oldest)  # ... unless it has said so while we accepted others
+            if oldest in self._strangers:
+                self._turn_away(oldest)
+                self._warn("too many AudioSocket connections that do not say whose they are")
         sock.setblocking(False)
         timer = self._loop.call_later(IDENTITY_S, self._turn_away, sock)
         self._strangers[sock] = (bytearray(), timer)

@@ -135,7 +135,7 @@ async def running(
         await fetch_missing(copy, say)
         password = config.ari.password or SecretStr(secrets.token_urlsafe(24))
         system = System(config, "", config.log.directory, plan)
-        _set_old_logs_aside(system.log_directory)
+        set_old_logs_aside(config)
         if config.asterisk.start:
             system.asterisk = await stack.enter_async_context(_asterisk(config, password, say))
         workers = started_workers(config, plan, copy, say, hurry)
@@ -177,14 +177,16 @@ async def _asterisk(config: Config, password: SecretStr, say: Say) -> AsyncItera
         yield install.version
 
 
-def _set_old_logs_aside(directory: Path) -> None:
+def set_old_logs_aside(config: Config) -> None:
     """Each run writes new files; those of the run before become NAME.log.1, as when a file is full. Where that cannot
-    be, they are written on, or who writes them says that they cannot be written.
+    be, they are written on, or who writes them says that they cannot be written. Other programs may have files of
+    theirs in the same directory.
     """
     with contextlib.suppress(OSError):
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for log in directory.glob("*.log"):
-            set_aside(log)
+        config.log.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for name in (*worker_parts(config), *parts_of(config)):
+            if (log := config.log.directory / f"{name}.log").exists():
+                set_aside(log)
 
 
 async def _until_ready(system: System, say: Say) -> None:

@@ -3,11 +3,12 @@
 Pure; source: the OpenAI API reference, "Chat completions, streaming".
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from gpu_workers.client.answer import AnswerError, json_object
+from gpu_workers.client.quoting import as_quoted
 from gpu_workers.errors import WorkerError
 
 _MAX_CALLS: Final = 32
@@ -59,6 +60,13 @@ class ChatDeltas:
         self.finish_reason: str | None = None
         self.done = False
         self._calls: dict[int, _OpenCall] = {}
+        self._said: list[str] = []
+
+    def said(self) -> Iterator[str]:
+        """All that the model has written so far, arguments too: an error may quote it."""
+        yield "".join(self._said)
+        for call in self._calls.values():
+            yield from as_quoted(call.arguments)
 
     def feed(self, data: str) -> list[str | ToolCall]:
         """Raises WorkerError when the event is an error, or none of this API."""
@@ -89,7 +97,10 @@ class ChatDeltas:
             if isinstance(part, Mapping):
                 self._call(part)
         text = delta.get("content")
-        return [text] if isinstance(text, str) and text else []
+        if not isinstance(text, str) or not text:
+            return []
+        self._said.append(text)
+        return [text]
 
     def _call(self, part: Mapping[str, Any]) -> None:
         index = part.get("index", 0)
@@ -124,6 +135,7 @@ class ChatDeltas:
             for number, (_, call) in enumerate(sorted(self._calls.items()))
             if call.name
         ]
+        self._said += [call.arguments for call in calls if isinstance(call, ToolCall)]
         self._calls = {}
         return list(calls)
 

@@ -2,8 +2,9 @@
 
 import asyncio
 import errno
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
@@ -104,11 +105,15 @@ class Exchange:
             self._response.close()
             self._judge(self._link.answered, self._base)
 
-    def error(self, what: str, *, retryable: bool, status: int | None = None) -> WorkerError:
-        """One that may be tried again counts against this worker. What it quotes of the request is left out."""
+    def error(
+        self, what: str, *, retryable: bool, status: int | None = None, received: Iterable[str] = ()
+    ) -> WorkerError:
+        """One that may be tried again counts against this worker. What it quotes of the request, or of what was
+        `received`, is left out.
+        """
         if retryable:
             self._judge(self._link.failed, self._base, self._begun)
-        said = without_quotes(what, texts_of(self._sent))
+        said = without_quotes(what, chain(texts_of(self._sent), received))
         return self._link.error(self._url, said, retryable, status)
 
     async def _refused(self, response: aiohttp.ClientResponse) -> WorkerError:

@@ -133,7 +133,9 @@ class LlmStream:
         except SseError as error:
             raise self._exchange.error(str(error), retryable=False) from error
         except WorkerError as error:
-            raise self._exchange.error(str(error), retryable=error.retryable, status=error.status) from error
+            raise self._exchange.error(
+                str(error), retryable=error.retryable, status=error.status, received=self._deltas.said()
+            ) from error
         self._given = self._given or bool(self._ready)
         if self._deltas.done and self._deltas.finish_reason is None and not self._given:
             raise self._stopped()  # so ends an answer that an engine aborts, as vLLM's does while it drains

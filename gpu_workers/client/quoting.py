@@ -1,7 +1,9 @@
 """A worker's error message without what it quotes of the request: that is what callers said. Pure."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 LEFT_OUT: Final = "[...]"
@@ -13,7 +15,8 @@ _DIGITS: Final = 3
 """So is a number of so many digits, and whatever is written in quotation marks."""
 
 _WORD: Final = re.compile(r"\w+")
-_QUOTED: Final = re.compile(r"(['\"`])((?:\\.|(?!\1).)+)\1|“([^”]+)”", re.DOTALL)
+# an apostrophe inside a word begins none, and the last one may have been cut
+_QUOTED: Final = re.compile(r"(?<!\w)(['\"`])((?:\\.|(?!\1).)+)(?:\1|\Z)|“([^”]+)”", re.DOTALL)
 
 
 def without_quotes(message: str, sent: Iterable[str]) -> str:
@@ -34,11 +37,28 @@ def texts_of(body: Mapping[str, Any]) -> Iterator[str]:
     """What people and prompts say in a request's JSON; names of models and the like are no such thing."""
     messages = body.get("messages")
     for message in messages if isinstance(messages, list) else ():
-        if isinstance(message, Mapping) and isinstance(message.get("content"), str):
-            yield message["content"]
+        if isinstance(message, Mapping):
+            if isinstance(message.get("content"), str):
+                yield message["content"]
+            yield from _arguments(message.get("tool_calls"))
     for name in ("input", "prompt"):
         if isinstance(body.get(name), str):
             yield body[name]
+
+
+def _arguments(calls: object) -> Iterator[str]:
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, Mapping) else None
+        written = function.get("arguments") if isinstance(function, Mapping) else None
+        if isinstance(written, str):
+            yield from as_quoted(written)
+
+
+def as_quoted(arguments: str) -> Iterator[str]:
+    """The arguments of a tool call as they were written, and as they read without their escapes."""
+    yield arguments
+    with suppress(ValueError, RecursionError):
+        yield json.dumps(json.loads(arguments), ensure_ascii=False)
 
 
 def _numbers(message: str, words: set[str]) -> Iterator[tuple[int, int]]:

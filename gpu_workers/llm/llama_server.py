@@ -83,6 +83,7 @@ def _repeat_what_was_said(params: xllamacpp.CommonParams) -> None:
 
 
 def main() -> None:
+    os.umask(0o077)  # the states it keeps hold the prompt
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # sent to the whole group: its parent drains first
     answer = os.fdopen(os.dup(1), "w")

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from pydantic import SecretStr
 
+from gpu_workers.private_folder import make_private
 from gpu_workers.settings import TalkMessage, begun
 
 log = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ class SlotStates:
         self.folder = folder
         self._model = f"{model.name} {model.stat().st_size} {model.stat().st_mtime_ns} {layout}"
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)  # a state holds the prompt
         except OSError as error:
             log.warning(
                 "%s cannot be made: %s; what talks begin with is read anew at each start (workers.cache_dir)",

@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from stasis_app.tools.arguments import Value
-from stasis_app.tools.settings import PLACEHOLDER, HttpRequest
+from stasis_app.tools.settings import NOT_IN_A_PATH, PLACEHOLDER, HttpRequest
 from stasis_app.tools.wanted import NotOfferedError
 
 _IN_THE_QUERY: Final = frozenset({"GET", "DELETE"})
@@ -41,14 +41,13 @@ class Answered:
 def filled(request: HttpRequest, arguments: Mapping[str, Value]) -> Filled:
     """What stands in the url is put there; the rest goes into the query of GET and DELETE, else into a JSON body.
 
-    Raises NotOfferedError for a value that would be a step up in the path.
+    Raises NotOfferedError for a value that would leave its place in the path.
     """
     in_url = set(request.in_url)
-    for name in in_url:
-        # clients and servers take these away with the segment before them, percent-encoded or not
-        if text(arguments[name]) in (".", ".."):
-            raise NotOfferedError(f"wrong arguments: {name} does not look as it must")
-    url = PLACEHOLDER.sub(lambda found: quote(text(arguments[found[1]]), safe=""), request.url)
+    path, mark, query = request.url.partition("?")
+    for segment in path.split("/"):
+        _stays_in_its_place(segment, arguments)
+    url = _put_in(path, arguments) + mark + _put_in(query, arguments)
     rest = {name: value for name, value in arguments.items() if name not in in_url}
     if request.method not in _IN_THE_QUERY:
         return Filled(request.method, url, rest)
@@ -56,6 +55,22 @@ def filled(request: HttpRequest, arguments: Mapping[str, Value]) -> Filled:
         query = "&".join(f"{name}={quote(text(value), safe='')}" for name, value in rest.items())
         url = f"{url}{'&' if '?' in url else '?'}{query}"
     return Filled(request.method, url)
+
+
+def _stays_in_its_place(segment: str, arguments: Mapping[str, Value]) -> None:
+    """No more segments and no step up, also where it is decoded first (nginx, WSGI), or decoded twice."""
+    names = PLACEHOLDER.findall(segment)
+    for name in names:
+        if NOT_IN_A_PATH.search(text(arguments[name])):
+            raise NotOfferedError(f"wrong arguments: {name} must not have a slash, backslash or % in it")
+    whole = unquote(PLACEHOLDER.sub(lambda found: text(arguments[found[1]]), segment))
+    # what follows a semicolon is a parameter of the segment (RFC 3986 section 3.3), which some servers cut off
+    if names and whole.partition(";")[0] in (".", ".."):
+        raise NotOfferedError(f"wrong arguments: {names[0]} does not look as it must")
+
+
+def _put_in(part: str, arguments: Mapping[str, Value]) -> str:
+    return PLACEHOLDER.sub(lambda found: quote(text(arguments[found[1]]), safe=""), part)
 
 
 def text(value: Value) -> str:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, StringConstraints, field_validator, model_validator
 
 from media_bridge.settings import Settings
+from stasis_app.tools.backtracking import is_slow
 
 TRANSFER: Final = "transfer"
 HANG_UP: Final = "hang_up"
@@ -21,6 +22,8 @@ ToolName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 DialplanName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9*#+.-][A-Za-z0-9_*#+.-]{0,79}$")]
 
 PLACEHOLDER: Final = re.compile(r"\{([a-z][a-z0-9_]{0,39})\}")
+NOT_IN_A_PATH: Final = re.compile(r"[/\\%]")
+"""What the value of a parameter in the path of a url may not have: it would reach another path."""
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,80}")
 _NOT_TO_BE_SET: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 
@@ -133,6 +136,11 @@ class Parameter(Settings):
             raise ValueError(f"minimum and maximum are for numbers, and the type is {self.type}")
         if self.type != "string" and (self.choices or self.pattern is not None):
             raise ValueError(f"choices and pattern are for strings, and the type is {self.type}")
+        if self.pattern is not None and is_slow(self.pattern, self.max_length):
+            raise ValueError(
+                f"pattern can be tried in too many ways on {self.max_length} characters, and calls would wait for it:"
+                " lower max_length, write {1,8} for + and *, and no repetition inside another"
+            )
         for choice in self.choices:
             if why := self._refuses(choice):
                 raise ValueError(f"choices has `{choice[:40]}`, which can never be given: {why}")
@@ -206,6 +214,13 @@ class HttpRequest(Settings):
                 raise ValueError(f"url has {{{name}}}: declare it under parameters, or take it out")
             if not self.parameters[name].required:
                 raise ValueError(f"parameters.{name} stands in url, so it must be required")
+        for name in PLACEHOLDER.findall(self.url.partition("?")[0]):
+            for choice in self.parameters[name].choices:
+                if NOT_IN_A_PATH.search(choice):
+                    raise ValueError(
+                        f"parameters.{name}: choices has `{choice[:40]}`, which cannot stand in the path of url:"
+                        f" put {{{name}}} behind a `?`"
+                    )
         return self
 
     @property

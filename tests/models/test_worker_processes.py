@@ -124,7 +124,8 @@ async def test_every_slot_of_the_llm_knows_the_system_prompt_before_the_first_ca
             known = await asyncio.gather(*(cached_tokens(http, worker.url, word) for word in "abc"))
             assert min(known) > 30, f"{start} start: {known} tokens were known"
             assert (await health(http, worker.url)).ready
-    assert len(list((tmp_path / "llm-prompts").glob("*.state"))) == 1
+    (state,) = (tmp_path / "llm-prompts").glob("*.state")
+    assert [one.stat().st_mode & 0o777 for one in (state.parent, state)] == [0o700, 0o600]
 
 
 async def cached_tokens(http: aiohttp.ClientSession, url: str, question: str) -> int:

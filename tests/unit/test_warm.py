@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import shutil
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -63,6 +64,18 @@ def test_a_folder_that_cannot_be_made_costs_a_warning(
         found.restore(url, [TALK], 2, None)
     assert asked == ["/v1/chat/completions", "/slots/0?action=save"]
     assert "states cannot be made: Not a directory; what talks begin with is read anew" in caplog.text
+
+
+@pytest.mark.parametrize("was", [None, 0o755, 0o777])
+def test_nobody_else_reads_what_talks_begin_with(tmp_path: Path, was: int | None) -> None:
+    folder = tmp_path / "cache" / "states"
+    if was is not None:
+        folder.mkdir(parents=True)
+        folder.chmod(was)
+        (folder / "old.state").touch()
+    states(folder, tmp_path / "m.gguf")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert (folder / "old.state").exists() == (was is not None)
 
 
 def test_a_state_that_cannot_be_removed_is_left(tmp_path: Path) -> None:

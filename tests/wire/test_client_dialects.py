@@ -1,6 +1,7 @@
 """The worker clients against servers that speak the OpenAI API in their own way, or not at all."""
 
 import asyncio
+import re
 import struct
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from gpu_workers.client import LlmClient, Message, SttClient, ToolCall, Transcript, TtsClient, WorkerError
 from gpu_workers.client.stt import wav_file
-from tests.support.fake_workers import tone
+from tests.support.fake_workers import FakeLlm, Fault, served, tone
 from tests.support.raw_http import answers_with, raw_server
 
 ASKED = [Message("user", "What does it cost?")]
@@ -78,6 +79,30 @@ class TestOtherServers:
             with pytest.raises(WorkerError, match=r"LLM worker at http://.*engine died") as caught:
                 await _said(llm)
         assert (caught.value.retryable, caught.value.status) == (True, 500)
+
+    @pytest.mark.parametrize(
+        "delta",
+        [
+            '{"content": "We call you back, "}',
+            '{"tool_calls": [{"index": 0, "function": {"name": "book", "arguments": "{\\"who\\": \\"Schneider\\""}}]}',
+        ],
+    )
+    async def test_an_error_inside_the_stream_that_quotes_it(self, delta: str) -> None:
+        piece = f'{{"choices": [{{"delta": {delta}, "finish_reason": null}}]}}'
+        more = '{"choices": [{"delta": {"content": "Mrs Schneider."}, "finish_reason": null}]}'
+        broken = _events(piece, more, '{"error": {"message": "died at \'Schneider\'", "code": 500}}')
+        async with answers_with(broken) as url, LlmClient(url) as llm:
+            with pytest.raises(WorkerError, match=r"died at \[\.\.\.\]$"):
+                await _said(llm)
+
+    async def test_a_refusal_that_quotes_the_arguments_of_a_tool_call(self) -> None:
+        called = ToolCall("1", "book", '{"who": "Schneider", "number": 20775}')
+        asked = [*ASKED, Message("assistant", "", (called,)), Message("tool", "Booked.", tool_call_id="1")]
+        refusing = FakeLlm(fault=Fault.quote(400))
+        async with served(refusing, "/v1/chat/completions") as url, LlmClient(url) as llm:
+            with pytest.raises(WorkerError, match="status 400, cannot use") as caught:
+                await llm.read_ahead(asked, call_id="c1")
+        assert not {"Schneider", "20775", "cost"} & set(re.findall(r"\w+", str(caught.value)))
 
     async def test_an_event_without_end(self) -> None:
         async with answers_with(b"data: " + b"x" * 2_000_000) as url, LlmClient(url) as llm:

@@ -6,7 +6,7 @@ import socket
 import struct
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -398,6 +398,41 @@ class TestThePort:
                 for sock in socks:
                     sock.close()
                 assert open_fds() == open_before
+
+        virtual_time(main())
+
+    def test_held_connections_of_strangers_keep_no_call_out(self, virtual_time: RunVirtual) -> None:
+        async def main() -> None:
+            settled = settings()
+            async with MediaPlane(settled) as plane:
+                socks = []
+                for at in range(400):
+                    socks.append(socket.create_connection(("127.0.0.1", settled.audiosocket_port)))
+                    if at % 100 == 0:
+                        await asyncio.sleep(0.001)
+                async with line_on(plane) as call:
+                    await call.say(1, numbered(10))
+                    await asyncio.sleep(0.5)
+                    assert numbers(call.asterisk.frames) == list(range(10))
+                for sock in socks:
+                    sock.close()
+
+        virtual_time(main())
+
+    def test_nor_do_those_that_come_with_it(
+        self, virtual_time: RunVirtual, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("media_bridge.audiosocket_port.MAX_STRANGERS", 4)
+
+        async def main() -> None:
+            async with MediaPlane(settings()) as plane, plane.open("call", lambda _event: None) as session:
+                # all are accepted before anything of the first is read
+                asterisk = Asterisk(session.offer)
+                with ExitStack() as stack:
+                    for _ in range(20):
+                        stack.enter_context(stranger(session.offer, b""))
+                    await session.connect(ConnectsToUs())
+                asterisk.close()
 
         virtual_time(main())
 

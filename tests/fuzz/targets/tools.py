@@ -1,7 +1,7 @@
 """What a model writes on its way to a deed: text with calls in it, a tool's name and arguments, a server's answer."""
 
 import json
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from stasis_app.tools.confirming import confirmed
 from stasis_app.tools.request import Answered, filled, shown
@@ -79,9 +79,11 @@ def _is_allowed(asked: Wanted) -> None:
     elif isinstance(asked, Ask):
         sent = urlsplit(filled(asked.request, asked.arguments).url)
         assert (sent.scheme, sent.netloc, sent.fragment) == ("https", "a.example", "")
-        steps = sent.path.split("/")
+        # as a server finds them that decodes first
+        steps = unquote(sent.path).replace("\\", "/").split("/")
         assert [*steps[:2], *steps[3:]] == ["", "b", "c"]
-        assert steps[2] not in ("", ".", "..")
+        assert steps[2]
+        assert steps[2].partition(";")[0] not in (".", "..")
         assert sent.query.startswith("k=")
         assert set(asked.arguments) <= {"number", "name", "day", "count", "price", "urgent"}
         asked.written.encode()
