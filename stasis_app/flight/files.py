@@ -1,5 +1,7 @@
 """The two files of a flight on the disk, CALL.flight and CALL.wav, and which of a folder are ours."""
 
+import errno
+import os
 import re
 import wave
 from collections.abc import Iterable, Iterator
@@ -26,7 +28,7 @@ class FlightFiles:
 
     def begin(self, head: str, rate: int) -> None:
         with ExitStack() as stack:
-            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            usable(self._directory)
             for path in (self._lines, self._wav):
                 path.touch(mode=0o600)
             self._line_file = stack.enter_context(self._lines.open("w", encoding="utf-8"))
@@ -55,8 +57,9 @@ class FlightFiles:
                 return
             missing = _FRAME_BYTES * (first - self._samples)
             for at in range(0, missing, len(_SOME_SILENCE)):
-                self._sound.writeframesraw(_SOME_SILENCE[: missing - at])
-            self._sound.writeframesraw(bytes(stereo))
+                self._sound.writeframes(_SOME_SILENCE[: missing - at])
+            # not ...raw: the head then says how long it is whenever the process is killed
+            self._sound.writeframes(bytes(stereo))
             self._samples = first + len(stereo) // _FRAME_BYTES
 
     def end(self) -> None:
@@ -72,6 +75,13 @@ class FlightFiles:
                 return
             self._broken = True
             raise
+
+
+def usable(directory: Path) -> None:
+    """Make the folder if it is not there. Raises OSError where no file can be made in it."""
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(directory))
 
 
 def kept(directory: Path) -> list[Kept]:

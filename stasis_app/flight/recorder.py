@@ -18,7 +18,7 @@ from media_bridge.settings import MediaSettings
 from stasis_app.conversation import Command, Event, State
 from stasis_app.disk_thread import DiskThread, ended
 from stasis_app.flight.ear_lines import DeafFrom, EarLine, EndWait, HearsFrom, Lost, Stopped, said_line
-from stasis_app.flight.files import FlightFiles, kept, remove
+from stasis_app.flight.files import FlightFiles, kept, remove, usable
 from stasis_app.flight.lines import End, ear_line, end_line, head_line, step_line
 from stasis_app.retention import Retention
 
@@ -37,7 +37,7 @@ _FRAME_S = 0.02
 
 class FlightRecorder(AbstractContextManager["FlightRecorder"]):
     """One for each process. `directory` None: nothing is recorded. `on_lost` is told of each line and second of sound
-    that the disk was too slow for.
+    that the disk was too slow for, and of each call whose flight cannot be written, or for which there is no room.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class FlightRecorder(AbstractContextManager["FlightRecorder"]):
         self._forgetting = False
         self._complained = False
         self._fell_behind = False
+        self._full = False
 
     def __enter__(self) -> Self:
         self._writer = DiskThread("flight-recorder")
@@ -79,10 +80,19 @@ class FlightRecorder(AbstractContextManager["FlightRecorder"]):
         """For the writing thread. Raises OSError."""
         self._forgetting = False  # what comes from now on is for another look
         directory = self._directory
-        if directory is None or not directory.is_dir():
+        if directory is None:
             return
-        for name in self._retention.over(kept(directory), time.time()):
+        usable(directory)
+        now = time.time()
+        gone = set(self._retention.over(kept(directory), now))
+        for name in gone:
             remove(directory, name)
+        full = self._retention.is_full(kept(directory), now)
+        if full and not self._full:
+            log.warning(
+                "no more calls are recorded in %s: the running ones are as many as are kept", directory
+            )
+        self._full = full
 
     @contextmanager
     def flight(self, call_id: str) -> Iterator["Flight | None"]:
@@ -115,9 +125,19 @@ class FlightRecorder(AbstractContextManager["FlightRecorder"]):
     def _done(self, done: "asyncio.Future[None]") -> None:
         self._waiting -= 1
         error = None if done.cancelled() else done.exception()
-        if error is not None and not self._complained:
-            self._complained = True
-            log.warning("flights cannot be written to %s: %s", self._directory, error)
+        if error is not None:
+            self._on_lost()
+            if not self._complained:
+                self._complained = True
+                log.warning("flights cannot be written to %s: %s", self._directory, error)
+
+    def begin(self, files: FlightFiles, head: str, rate: int) -> None:
+        """For the writing thread. Raises OSError."""
+        if self._full:
+            self._on_lost()
+            return
+        files.begin(head, rate)
+        self._complained = False
 
 
 class Flight:
@@ -145,7 +165,7 @@ class Flight:
         self._caller, self._bot = bytearray(), bytearray()
         self._lost: list[Lost] = []
         head = head_line(self._call_id, state, rate, settings)
-        self._recorder.do(lambda: self._files.begin(head, rate), always=True)
+        self._recorder.do(lambda: self._recorder.begin(self._files, head, rate), always=True)
 
     def step(self, event: Event, state: State, commands: tuple[Command, ...]) -> None:
         """A step of the conversation, and what it gave."""

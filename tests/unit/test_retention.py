@@ -1,26 +1,41 @@
 """How long recordings are kept (S4)."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stasis_app.retention import Kept, Retention
+from stasis_app.retention import LIVE_S, Kept, Retention
 from stasis_app.settings import CallSettings
 
 KEPT = [Kept("a", 400, 10.0), Kept("b", 300, 30.0), Kept("c", 200, 20.0), Kept("d", 100, 40.0)]
 
 
-def over(calls: int = 9, age_s: float = 1e9, size: int = 10**9, now: float = 50.0) -> list[str]:
+def over(calls: int = 9, age_s: float = 1e9, size: int = 10**9, now: float = 200.0) -> list[str]:
     return Retention(calls, age_s, size).over(KEPT, now)
 
 
 def test_each_limit_takes_the_oldest() -> None:
     assert over() == []
     assert over(calls=2) == ["c", "a"]
-    assert over(age_s=25) == ["c", "a"]
-    assert over(age_s=20) == ["c", "a"]
+    assert over(age_s=175) == ["c", "a"]
+    assert over(age_s=170) == ["c", "a"]
     assert over(size=600) == ["a"]
     assert over(size=599) == ["c", "a"]
-    assert over(calls=1, age_s=15, size=100) == ["b", "c", "a"]
+    assert over(calls=1, age_s=165, size=100) == ["b", "c", "a"]
+
+
+def test_no_call_that_goes_on_loses_its_recording() -> None:
+    now = 40.0 + LIVE_S
+    assert over(calls=1, now=now) == ["b", "c", "a"]
+    assert over(calls=1, size=0, age_s=0, now=now - 10) == ["c", "a"]
+    assert over(calls=1, size=0, age_s=0, now=now - 30) == []
+
+
+@pytest.mark.parametrize(
+    ("calls", "size", "full"), [(3, 1000, False), (2, 1000, True), (3, 400, True), (3, 401, False)]
+)
+def test_the_calls_that_go_on_may_leave_no_room(calls: int, size: int, full: bool) -> None:
+    assert Retention(calls, 1e9, size).is_full(KEPT, 30.0 + LIVE_S) is full
 
 
 def test_the_configuration_says_days_and_megabytes() -> None:
@@ -30,7 +45,7 @@ def test_the_configuration_says_days_and_megabytes() -> None:
 
 @given(
     kept=st.lists(
-        st.builds(Kept, st.uuids().map(str), st.integers(0, 10**9), st.floats(0, 1e9)),
+        st.builds(Kept, st.uuids().map(str), st.integers(0, 10**9), st.floats(0, 1e9 - LIVE_S - 1)),
         unique_by=lambda k: k.name,
     ),
     calls=st.integers(1, 20),

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import threading
 import time
 import wave
@@ -16,6 +17,7 @@ import pytest
 
 from media_bridge.settings import MediaSettings
 from stasis_app.conversation import State
+from stasis_app.flight.files import FlightFiles
 from stasis_app.flight.recorder import LOOK_S, MAX_WAITING, FlightRecorder
 from stasis_app.retention import Retention
 from stasis_app.settings import CallSettings, Profile
@@ -82,6 +84,80 @@ def test_a_folder_that_cannot_be_had_costs_the_flight_only(
         record.getMessage() for record in caplog.records if "flights cannot be written" in record.getMessage()
     ]
     assert len(told) == 1
+
+
+async def _written(flights: FlightRecorder) -> None:
+    while flights._waiting:  # noqa: ASYNC110 - nobody tells
+        await asyncio.sleep(0.01)
+
+
+def test_a_flight_that_could_not_be_begun_is_counted_and_told_again_after_it_could(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lost: list[int] = []
+    folder = tmp_path / "flights"
+
+    async def main() -> None:
+        with FlightRecorder(folder, on_lost=lambda: lost.append(1)) as flights:
+            for call, there in enumerate((False, False, True, False)):
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.unlink(missing_ok=True)
+                if not there:
+                    folder.touch()
+                with flights.flight(f"{call:08x}") as flight:
+                    assert flight
+                    flight.begin(State(), 8000, MediaSettings())
+                await _written(flights)
+
+    asyncio.run(main())
+    assert len(lost) >= 3
+    assert [message.startswith("flights cannot be written") for message in caplog.messages] == [True, True]
+
+
+def test_a_folder_that_no_file_can_be_made_in_is_told_before_the_first_call(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+
+    async def main() -> None:
+        with FlightRecorder(tmp_path / "file" / "flights") as flights:
+            watch = asyncio.ensure_future(flights.forget_old())
+            await asyncio.sleep(0.1)
+            watch.cancel()
+            await asyncio.wait((watch,))
+
+    asyncio.run(main())
+    assert [message.startswith("flights cannot be written") for message in caplog.messages] == [True]
+
+
+def test_more_calls_at_a_time_than_are_kept_are_not_recorded(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lost: list[int] = []
+    two = Retention(max_calls=2, max_age_s=float("inf"), max_bytes=10**9)
+
+    async def main() -> None:
+        with FlightRecorder(tmp_path, two, lambda: lost.append(1)) as flights, ExitStack() as calls:
+            for number in range(4):
+                flight = calls.enter_context(flights.flight(f"{number:08x}"))
+                assert flight
+                flight.begin(State(), 8000, MediaSettings())
+                await _written(flights)
+
+    asyncio.run(main())
+    assert {path.stem for path in tmp_path.iterdir()} == {"00000000", "00000001"}
+    assert len(lost) == 2
+    assert [message.startswith("no more calls are recorded") for message in caplog.messages] == [True]
+
+
+def test_the_sound_of_a_process_that_was_killed_has_its_length(tmp_path: Path) -> None:
+    files = FlightFiles(tmp_path, "00000001")
+    files.begin("{}", 8000)
+    for second in range(3):
+        files.sound(8000 * second, bytes(16_000), bytes(16_000))
+    with wave.open(str(tmp_path / "00000001.wav")) as file:  # nothing was closed
+        assert file.getnframes() == 3 * 8000
+    files.end()
 
 
 def test_what_was_kept_long_enough_goes_and_foreign_files_stay(
