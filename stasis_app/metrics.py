@@ -88,7 +88,7 @@ class Metrics:
         )
         self.flight_lost = Counter(
             "voicebot_flight_lost",
-            "Lines and seconds of sound that were not written to a flight: its disk is too slow.",
+            "Lines, seconds of sound and whole flights that were not written: a slow or full disk, or no room.",
             registry=registry,
         )
         self.digits = Counter(
