@@ -16,13 +16,13 @@ def will_stop_within(seconds: float) -> None:
     if not address:
         return
     message = f"STOPPING=1\nEXTEND_TIMEOUT_USEC={round(seconds * 1e6)}"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
-        to.setblocking(False)
-        try:
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
+            to.setblocking(False)
             # a leading @ stands for the 0 of the abstract namespace
             to.sendto(message.encode(), "\0" + address[1:] if address.startswith("@") else address)
-        except OSError as error:
-            log.warning("the service manager could not be told that calls are finishing: %s", error.strerror)
+    except OSError as error:
+        log.warning("the service manager could not be told that calls are finishing: %s", error.strerror)
 
 
 @asynccontextmanager

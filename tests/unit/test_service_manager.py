@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import resource
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,3 +58,13 @@ def test_one_that_is_gone_stops_no_drain(
     caplog.set_level(logging.WARNING)
     will_stop_within(1)
     assert "could not be told" in caplog.text
+
+
+def test_without_a_file_descriptor_either(manager: socket.socket, caplog: pytest.LogCaptureFixture) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        will_stop_within(1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert "could not be told that calls are finishing: Too many open files" in caplog.text
