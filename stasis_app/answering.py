@@ -20,7 +20,7 @@ from stasis_app.conversation import GoodbyeWanted, NothingSaid, TurnFailed
 from stasis_app.expecting import expecting
 from stasis_app.intents import is_farewell
 from stasis_app.leaving import last_words, say_ready, until_let_go
-from stasis_app.patience import has_more_to_hear, keep_patience
+from stasis_app.patience import has_more_to_hear, keep_patience, not_later_than
 from stasis_app.short_words import language_code
 from stasis_app.tools.wanted import EndCall, PutThrough
 from stasis_app.turn import Parts, Turn
@@ -46,14 +46,16 @@ async def say_phrases(turn: Turn, texts: Sequence[str], parts: Parts) -> None:
         for text in said:
             pcm = parts.phrases.get(text, parts.profile.voice, parts.media.rate)
             if pcm is None:
-                async with asyncio.timeout(parts.profile.answer_timeout_s):
+                async with asyncio.TaskGroup() as group:
+                    patience = group.create_task(not_later_than(parts.profile.answer_timeout_s, turn, parts))
                     await voice.speak(text)
+                    patience.cancel()
             else:
                 await voice.play(text, pcm)
-    except (WorkerError, TimeoutError) as error:
-        _worker_failed(turn, parts, error)
-        return
-    voice.finish()
+    except* (WorkerError, TimeoutError) as errors:
+        _worker_failed(turn, parts, errors.exceptions[0])
+    else:
+        voice.finish()
 
 
 async def answer(turn: Turn, parts: Parts, now: Callable[[], float]) -> None:

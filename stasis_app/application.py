@@ -20,6 +20,7 @@ from stasis_app.ari.events import Channel, StasisStart
 from stasis_app.ari.link import AriLink
 from stasis_app.ari.stream import Connected, Down, LinkState
 from stasis_app.call import Call
+from stasis_app.closing import longest_goodbye_s
 from stasis_app.record import CallRecord
 from stasis_app.settings import AriSettings, CallSettings, Profile, WebSettings
 from stasis_app.switchboard import Switchboard
@@ -28,7 +29,6 @@ from stasis_app.web import Readiness
 log = logging.getLogger(__name__)
 
 _HEALTH_EVERY_S = 2.0
-_GOODBYE_S = 15.0  # beyond the longest goodbye of a call
 _LAG_EVERY_S = 0.05  # a standstill is measured so much too short at most
 _LAG_WINDOW = 100
 _PROCESSES = "VOICEBOT_PROCESSES"  # of asterisk_conf/voicebot/extensions_voicebot.conf
@@ -249,7 +249,7 @@ class Application:
             log.info("drain: %d calls get their goodbye", len(self._calls))
             for call in self._calls.values():
                 call.end_politely()
-            await self._wait_idle(_GOODBYE_S)
+            await self._wait_idle(longest_goodbye_s(self._setup.profiles.values()))
 
     def _tell_unserved(self, urls: Sequence[str], found: Sequence[Health]) -> None:
         """Once for each, and again when it says another: until then requests get apologies for answers."""

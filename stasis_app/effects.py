@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
 
+from stasis_app import closing
 from stasis_app import conversation as talk
 from stasis_app.conversation import Phase, Saying
 from stasis_app.judging import Judges
@@ -18,8 +19,6 @@ from stasis_app.turns import Turns
 INTERRUPTION_LASTS_S = 1.5
 """Speech over the bot that goes on for this long after it was noticed is read while it does, and again and again
 until it has words; shorter speech is read when it pauses."""
-
-CLOSING_LIMIT_S = 12.0
 
 WANT_MODEL = (talk.Prepare, talk.Release, talk.Judge, talk.JudgeOngoing)
 """Commands that need the recogniser or the language model now."""
@@ -126,7 +125,7 @@ class Effects:
             case talk.AwaitInput(turn=number):
                 self._silence.count(number)
             case talk.LimitClosing():
-                self._timers.post(talk.ClosingLimit(), CLOSING_LIMIT_S)
+                self._timers.call(talk.ClosingLimit, closing.LIMIT_S, self._limit_closing)
             case talk.PutThrough(turn=number, target=target):
                 self._parts.tools.has_put_through(number)
                 self._go_onward(target)
@@ -142,6 +141,14 @@ class Effects:
             self._post(talk.PassageEnded(turn))
             return
         self._timers.call(talk.PassageEnded, left_s, lambda: self._watch_passage(turn))
+
+    def _limit_closing(self) -> None:
+        """Last words that are heard are heard to their end; on hold they would be over by then, too."""
+        left_s = self._turns.sound_left_s()
+        if left_s > -closing.MARGIN_S:
+            self._timers.call(talk.ClosingLimit, left_s + closing.MARGIN_S, self._limit_closing)
+        else:
+            self._post(talk.ClosingLimit())
 
     def _phrases(self, saying: Saying) -> list[str]:
         profile, said = self._parts.profile, self._parts.profile.phrases

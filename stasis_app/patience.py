@@ -51,6 +51,17 @@ async def keep_patience(turn: Turn, parts: Parts) -> None:
         await asyncio.sleep(_LOOK_EVERY_S)
 
 
+async def not_later_than(limit_s: float, turn: Turn, parts: Parts) -> None:
+    """For as long as a phrase is made. Raises TimeoutError when nothing of it was to be heard for so long."""
+    clock = asyncio.get_running_loop().time
+    late_since = clock()
+    while clock() - late_since < limit_s:
+        await asyncio.sleep(_LOOK_EVERY_S)
+        if parts.media.on_hold or has_more_to_hear(turn, parts.media.heard()):
+            late_since = clock()
+    raise TimeoutError
+
+
 def _waits(turn: Turn, profile: Profile) -> Waits:
     if turn.caller_text is not None:
         return Waits(profile.filler_s, profile.answer_timeout_s)

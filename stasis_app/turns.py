@@ -63,6 +63,10 @@ class Turns:
         text = keyed_text(digits, expecting(history, profile), profile.language)
         self._keyed = f"{self._keyed} {text}".strip()
 
+    def sound_left_s(self) -> float:
+        """Until all that was made will have been heard; below 0 when that is over, or nothing was made."""
+        return max((turn.sound_until for turn, _ in self._live.values()), default=0.0) - self._clock()
+
     def keep(self, utterance: Utterance) -> None:
         """Its words belong to the next answer."""
         self._unanswered[utterance.number] = utterance

@@ -92,7 +92,7 @@ TABLE: dict[tuple[Phase, type[Event]], Callable[[State, Any], Step]] = {
     (Phase.CHECKING, SpeechResumed): to.watch_again,
     (Phase.CHECKING, InterruptionJudged): to.verdict_under_speech,
     (Phase.CHECKING, NothingSaid): to.yield_turn,
-    (Phase.CHECKING, TurnFailed): to.yield_turn,
+    (Phase.CHECKING, TurnFailed): to.fail_under_speech,
     (Phase.JUDGING, SpeechResumed): to.check_again,
     (Phase.JUDGING, SpeechOverPassage): to.check_again,
     (Phase.JUDGING, SpeechEnded): to.end_before_verdict,
@@ -117,7 +117,7 @@ TABLE: dict[tuple[Phase, type[Event]], Callable[[State, Any], Step]] = {
     (Phase.TALKING_ON, PlayoutStarted): to.start_under_speech,
     (Phase.TALKING_ON, PlayoutFinished): to.finish_under_speech,
     (Phase.TALKING_ON, NothingSaid): to.yield_turn,
-    (Phase.TALKING_ON, TurnFailed): to.yield_turn,
+    (Phase.TALKING_ON, TurnFailed): to.fail_under_speech,
     (Phase.TALKING_ON, DigitPressed): to.take_turn,
     (Phase.TALKING_ON, DigitsEntered): aside.enter_over_both,
     **{
@@ -133,7 +133,7 @@ TABLE: dict[tuple[Phase, type[Event]], Callable[[State, Any], Step]] = {
     (Phase.RECITING, PlayoutFinished): to.finish_under_speech,
     (Phase.RECITING, DigitsEntered): aside.keep_digits,
     (Phase.RECITING, NothingSaid): to.yield_turn,
-    (Phase.RECITING, TurnFailed): to.yield_turn,
+    (Phase.RECITING, TurnFailed): to.fail_under_speech,
     **{
         (Phase.RECITING_ON, speech): aside.recite_under_more
         for speech in (SpeechStarted, SpeechResumed, SpeechOverPassage)

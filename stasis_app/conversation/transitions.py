@@ -149,6 +149,11 @@ def fail(state: State, _: Event) -> Step:
     return close(failed, Saying.TROUBLE, *stop)
 
 
+def fail_under_speech(state: State, event: Event) -> Step:
+    """Who speaks is heard first; but workers that fail under noise do not go on failing for ever."""
+    return yield_turn(replace(state, failures=state.failures + 1), event)
+
+
 def fail_ahead(state: State, event: TurnFailed | NothingSaid) -> Step:
     """A turn made ahead failed: it is made again when the caller has finished."""
     if event.turn != state.prepared:

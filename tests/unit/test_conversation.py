@@ -226,7 +226,19 @@ def test_a_failure_is_forgiven_by_an_answer_that_was_heard_however_it_ended(
 def test_an_answer_that_nobody_heard_forgives_nothing(state: State, takes: bool) -> None:
     events = (talk.OngoingJudged(3, meant=True),) if takes else (talk.TurnFailed(3),)
     state, _ = play(state, talk.SpeechStarted(), *events)
-    assert (state.phase, state.failures) == (Phase.HEARING, 1)
+    assert (state.phase, state.failures) == (Phase.HEARING, 1 if takes else 2)
+
+
+@pytest.mark.parametrize(
+    "over", [(talk.SpeechStarted(),), LASTING, (talk.SpeechOverPassage(),)], ids=["paused", "on", "passage"]
+)
+def test_a_failure_under_speech_is_one_of_the_row(over: tuple[talk.Event, ...]) -> None:
+    """The caller is heard first; when what they said cannot be answered either, that is the second."""
+    state, commands = play(speaking(), *over, talk.TurnFailed(3))
+    assert (state.phase, commands[-1]) == (Phase.HEARING, talk.Cancel(3))
+    state, commands = play(state, talk.SpeechEnded(FIRST), talk.TurnFailed(4))
+    assert state.phase is Phase.CLOSING
+    assert talk.Say(5, Saying.TROUBLE) in commands
 
 
 def test_an_answer_that_begins_over_a_passage_ends_the_row_of_prompts() -> None:

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from stasis_app.closing import longest_goodbye_s
 from stasis_app.disk_thread import LAST_WRITES_S
 from stasis_app.tools.http import HttpRequests
 from voicebot.call_process import call_children
 from voicebot.config import Config, parse
-from voicebot.time_to_end import GOODBYE_S, drain_within_s
+from voicebot.time_to_end import drain_within_s
 
+GOODBYE_S = longest_goodbye_s([])
 A_REQUEST = """
         {name}: {{description: Does it., url: "http://shop.example/{name}", timeout_s: {timeout_s}, reads: {reads}}}"""
 

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from media_bridge.settings import TransportName
+from stasis_app import closing
+from stasis_app.phrases import PhraseBook
 from stasis_app.settings import CallSettings, Phrases
 from tests.support.fake_workers import Fault
 from tests.support.talk import CALLER, PROFILE, Scene, talk
@@ -17,6 +19,9 @@ PHRASES = Phrases()
 SILENCE_S = 4.0
 PATIENT = PROFILE.model_copy(update={"no_input_s": SILENCE_S})
 QUESTION = "How much is it?"
+LONG_GOODBYE = (
+    "We are open from nine to five on weekdays. " * 7 + "On Sundays we are closed. Have a nice day."
+)
 
 
 def gap_before(scene: Scene, text: str, index: int = 0) -> float:
@@ -60,6 +65,74 @@ class TestTheCallerIsSilent:
                 assert scene.heard_s(PHRASES.goodbye) == pytest.approx(len(PHRASES.goodbye) * 0.06, abs=0.05)
                 assert await scene.metric("voicebot_calls") == 0
                 assert await scene.metric("voicebot_calls_ended_total", cause="normal") == 1
+
+        virtual_time(main())
+
+    @pytest.mark.parametrize("silences", [0, 1])
+    def test_a_goodbye_of_20_s_is_heard_whole(self, virtual_time: RunVirtual, silences: int) -> None:
+        """Opening hours, or what the law wants said; of whichever kind."""
+        said = Phrases(goodbye=LONG_GOODBYE, trouble=LONG_GOODBYE)
+        profile = PATIENT.model_copy(update={"no_input_prompts": 0, "phrases": said})
+
+        async def main() -> None:
+            async with talk(profile) as scene:
+                await scene.quiet()
+                if not silences:
+                    scene.workers.llm.fault = Fault.status(500)
+                    await scene.ask(QUESTION)
+                    await scene.until_said(PHRASES.apology)
+                    await scene.say("price01.wav", QUESTION)
+                await scene.until(lambda: not scene.is_up, 60)
+                assert scene.whole_s(LONG_GOODBYE) > 20
+                assert scene.heard_s(LONG_GOODBYE) == pytest.approx(scene.whole_s(LONG_GOODBYE), abs=0.05)
+                assert scene.said()[-1] == ("goodbye" if silences else "trouble", LONG_GOODBYE, False)
+
+        virtual_time(main())
+
+    def test_one_that_was_never_made_is_heard_whole_too(
+        self, virtual_time: RunVirtual, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Also by a voice that makes it in more than `answer_timeout_s`."""
+        profile = PATIENT.model_copy(update={"no_input_prompts": 0, "phrases": Phrases(goodbye=LONG_GOODBYE)})
+
+        async def main() -> None:
+            async with talk(profile) as scene:
+                await scene.until_heard("Hello.")
+                monkeypatch.setattr(PhraseBook, "get", lambda *_: None)
+                scene.workers.tts.chunk_delay_s = 0.09
+                await scene.until(lambda: not scene.is_up, 60)
+                made = scene.workers.tts.spoken[-1]
+                assert made.text == LONG_GOODBYE
+                heard_s = sum(one.seconds for one in scene.spurts() if one.hz == made.hz)
+                assert heard_s == pytest.approx(made.seconds, abs=0.1)
+                assert scene.said()[-1] == ("goodbye", LONG_GOODBYE, False)
+
+        virtual_time(main())
+
+    def test_one_that_nobody_can_make_ends_the_call_all_the_same(
+        self, virtual_time: RunVirtual, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def main() -> None:
+            async with talk(PATIENT.model_copy(update={"no_input_prompts": 0})) as scene:
+                await scene.until_heard("Hello.")
+                monkeypatch.setattr(PhraseBook, "get", lambda *_: None)
+                scene.workers.tts.fault = Fault.hang()
+                await scene.quiet()
+                assert await scene.until(lambda: not scene.is_up, 60) < SILENCE_S + closing.LIMIT_S
+
+        virtual_time(main())
+
+    def test_a_drain_waits_for_the_longest(self, virtual_time: RunVirtual) -> None:
+        """P10."""
+        profile = PATIENT.model_copy(update={"phrases": Phrases(goodbye=LONG_GOODBYE)})
+
+        async def main() -> None:
+            async with talk(profile) as scene:
+                await scene.quiet()
+                scene.stop.set()
+                await scene.until(lambda: not scene.is_up, 60)
+                assert scene.heard_s(LONG_GOODBYE) == pytest.approx(scene.whole_s(LONG_GOODBYE), abs=0.05)
+                assert scene.said()[-1] == ("goodbye", LONG_GOODBYE, False)
 
         virtual_time(main())
 
