@@ -107,7 +107,12 @@ class Application:
         return not self._plane.has_room(len(self._calls))
 
     def _refuse(self, visit: Channel, reason: str) -> None:
-        log.info("a call is handed back to the dialplan: %s", reason)
+        log.info(
+            "a call (channel %s) is handed back to the dialplan: %s",
+            visit.id,
+            reason,
+            extra={"channel": visit.id, "reason": reason},
+        )
         self._group.create_task(self._board.hand_back(visit, reason))
 
     def _no_place(self, call_id: str, profile: Profile) -> str | None:
@@ -138,7 +143,8 @@ class Application:
     async def _carry(self, visit: Channel, call: Call) -> None:
         metrics = self._board.metrics
         metrics.calls.inc()
-        log.info("call %s begins", call.call_id)
+        names = {"call": call.call_id, "channel": visit.id}
+        log.info("call %(call)s (channel %(channel)s) begins", names, extra=names)
         cause, began = "defect", time.monotonic()
         timer = asyncio.get_running_loop().call_later(self._setup.calls.max_call_s, call.end_politely)
         try:
@@ -154,7 +160,7 @@ class Application:
             timer.cancel()
             metrics.calls.dec()
             metrics.calls_ended.labels(cause).inc()
-            record = CallRecord(call.call_id, cause, time.monotonic() - began, call.sound)
+            record = CallRecord(call.call_id, visit.id, cause, time.monotonic() - began, call.sound)
             log.info("%s", record, extra=record.fields())
 
     # --- readiness ---

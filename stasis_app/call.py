@@ -50,6 +50,10 @@ INTERRUPTED = {Phase.CHECKING, Phase.JUDGING, Phase.JUDGING_LATE, Phase.TALKING_
 GREET_ANYWAY_S = 0.25
 """The greeting begins with the caller's first packet, when the phone's audio is open, or this long after the leg."""
 
+CALL_VARIABLE = "VOICEBOT_CALL"
+TELL_NAME_S = 0.5
+"""Nobody waits for that variable: the requests that connect callers of the same moment go first."""
+
 SOUND_STOPPED_S = 1.0
 """Sound that last came longer ago had stopped before the event port was found closed: that takes 0.25 s."""
 ASTERISK_DOWN_S = 0.5
@@ -148,8 +152,10 @@ class Call:
                     await stack.enter_async_context(leg)
                 async with asyncio.TaskGroup() as group:
                     caller = group.create_task(self._watch_caller(inbox, session))
+                    named = group.create_task(self._tell_name())
                     await self._converse(session, group)
                     caller.cancel()
+                    named.cancel()
             await self._go_onward()
         except LegFailed as error:
             if error.caller_gone:
@@ -164,6 +170,14 @@ class Call:
         except AriRefused:
             self._cause = "ari_refused"  # the link has been told, and the process ends with it
         return self._cause
+
+    async def _tell_name(self) -> None:
+        """Asterisk's side of the call gets our name of it, for the dialplan and its records."""
+        await asyncio.sleep(TELL_NAME_S)
+        try:
+            await self._board.link.ari.set_variable(self._start.channel.id, CALL_VARIABLE, self.call_id)
+        except AriError as error:
+            log.debug("call %s: %s was not set: %s", self.call_id, CALL_VARIABLE, error)
 
     async def _leave_nobody_behind(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

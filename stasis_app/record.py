@@ -18,15 +18,20 @@ class Sound:
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """`sound` is None when the call had none: it was never given a way for it."""
+    """`channel_id` is Asterisk's own id of the caller's channel, the `uniqueid` of its call detail records. `sound` is
+    None when the call had none: it was never given a way for it.
+    """
 
     call_id: str
+    channel_id: str
     cause: str
     seconds: float
     sound: Sound | None
 
     def __str__(self) -> str:
-        said = f"call {self.call_id} ended after {self.seconds:.0f} s: {self.cause}"
+        said = (
+            f"call {self.call_id} (channel {self.channel_id}) ended after {self.seconds:.0f} s: {self.cause}"
+        )
         if self.sound is None:
             return said
         stats, rated = self.sound.stats, self.sound.quality
@@ -44,6 +49,7 @@ class CallRecord:
         """The same for `log.format: json`."""
         found: dict[str, object] = {
             "call": self.call_id,
+            "channel": self.channel_id,
             "cause": self.cause,
             "seconds": round(self.seconds, 1),
         }

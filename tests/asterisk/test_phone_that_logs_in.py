@@ -19,17 +19,18 @@ PASSWORD = "a long random word"
 
 
 def with_a_phone_that_logs_in(folder: Path) -> Path:
-    """The configuration with its example uncommented, and nobody known by his address."""
-    conf = shutil.copytree(CONF_DIR, folder / "conf")
-    pjsip = (conf / "pjsip.conf").read_text()
-    begin, end = pjsip.index(";[desk1]"), pjsip.index("; ---- A trunk")
-    pjsip = pjsip[:begin] + re.sub(r"^;", "", pjsip[begin:end], flags=re.MULTILINE) + pjsip[end:]
-    pjsip = pjsip.replace("type = identify\nendpoint = loopback-phone\nmatch = 127.0.0.1\n", "")
-    (conf / "pjsip.conf").write_text(pjsip.replace("[loopback-phone]\n\n; ---- A phone", "\n; ---- A phone"))
-    modules = (conf / "modules.conf").read_text()
-    part = re.search(r"^; for phones that log in:\n(?:;load.*\n)+", modules, re.MULTILINE)
-    assert part is not None
-    (conf / "modules.conf").write_text(modules.replace(part[0], part[0].replace(";load", "load")))
+    """The configuration with its example in files of one's own beside it, and nobody known by his address."""
+    conf = shutil.copytree(CONF_DIR, folder / "conf", ignore=shutil.ignore_patterns("local"))
+    pjsip, modules = (conf / "pjsip.conf").read_text(), (conf / "modules.conf").read_text()
+    example = re.search(r"(?:^;.*\n)+", pjsip[pjsip.index(";[desk1]") :], re.MULTILINE)
+    needed = re.search(r"(?<=^; for phones that log in:\n)(?:;load.*\n)+", modules, re.MULTILINE)
+    assert example and needed
+    (conf / "local").mkdir()
+    for name, lines in (("pjsip", example[0]), ("modules", needed[0])):
+        (conf / "local" / f"{name}.conf").write_text(re.sub(r"^;", "", lines, flags=re.MULTILINE))
+    by_address = "[loopback-phone]\ntype = identify\nendpoint = loopback-phone\nmatch = 127.0.0.1\n"
+    assert by_address in pjsip
+    (conf / "pjsip.conf").write_text(pjsip.replace(by_address, ""))
     return conf
 
 

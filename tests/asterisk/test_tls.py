@@ -65,7 +65,7 @@ async def test_a_call_over_https_and_wss(tmp_path: Path) -> None:
             await bot.wait()
         assert bot.returncode == 0, log
         assert "ARI events from https://" in log
-        assert re.search(r"call [0-9a-f]{8} ended after", log), log
+        assert re.search(r"call [0-9a-f]{8} \(channel \S+\) ended after", log), log
         assert "Traceback" not in log
 
 

@@ -15,6 +15,7 @@ from typing import Any, Self
 from aiohttp import WSCloseCode, web
 from pydantic import SecretStr
 
+from stasis_app.call import CALL_VARIABLE
 from stasis_app.holds import HELD
 from stasis_app.settings import AriSettings
 
@@ -82,7 +83,9 @@ class FakeAri:
     """(bridge, channel) of every addChannel that worked."""
     causes: dict[str, str] = field(default_factory=dict)
     variables: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
-    """What was set on each channel."""
+    """What was set on each channel, but for its name of ours."""
+    call_names: dict[str, str] = field(default_factory=dict)
+    """VOICEBOT_CALL of each channel, which is set beside everything else."""
     globals: dict[str, str] = field(default_factory=dict)
     """Asterisk's own variables."""
     sockets: list[web.WebSocketResponse] = field(default_factory=list)
@@ -202,6 +205,11 @@ class FakeAri:
         self, name: str, act: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(request: web.Request) -> web.StreamResponse:
+            if name == "variable" and (said := await request.json())["variable"] == CALL_VARIABLE:
+                if script := self.faults["name"]:
+                    return await script.pop(0)(request, lambda: act(request))
+                self.call_names[request.match_info["id"]] = said["value"]
+                return web.Response(status=204)
             self.steps.append(name)
             assert self._runner.server
             self.most_connections = max(self.most_connections, len(self._runner.server.connections))

@@ -141,7 +141,7 @@ def block_with(words: str) -> str:
 
 
 async def installed(machine: Machine) -> str:
-    lines = [line.partition("   #")[0].strip() for line in block_with("daemon-reload").splitlines()]
+    lines = [line.partition("   #")[0].strip() for line in block_with("useradd").splitlines()]
     Path("voicebot.yaml").write_text(CONFIG)
     if not Path("/var/cache/voicebot/models").exists():
         Path("/var/cache/voicebot").mkdir(exist_ok=True)
@@ -259,7 +259,7 @@ def flights() -> int:
 
 async def renewed_one_after_another(machine: Machine) -> str:
     """The lines of the page, beside a caller who asks and others who come."""
-    lines = block_with("systemctl restart")
+    lines = block_with("for n in")
     before = [await shown(unit, "MainPID") for unit in CALLS]
     heard, stop = 0, asyncio.Event()
     taken = flights()

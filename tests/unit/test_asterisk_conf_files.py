@@ -96,5 +96,16 @@ def test_no_example_in_the_documentation_dials_what_a_caller_sent() -> None:
             assert "allow_transfer = no" in section, f"a caller's phone could dial on: {section}"
 
 
+def test_the_parts_of_the_modules_that_an_admin_is_sent_to_are_all_there_is() -> None:
+    """Beside those of any Asterisk with phones. That they are enough: the tests of tests/asterisk load nothing else."""
+    parts = re.findall(r"^; ---- ([\w ]+)", (CONF_DIR / "modules.conf").read_text(), re.MULTILINE)
+    parts = [part.strip() for part in parts]
+    own = {"base", "RTP and SIP"}
+    for page in (CONF_DIR / "voicebot" / "extensions_voicebot.conf", CONF_DIR.parent / "README.md"):
+        text = " ".join(page.read_text(encoding="utf-8").replace("\n;", "").split())
+        assert all(f'"{part}"' in text for part in parts if part not in own), page
+    assert set(parts) == own | {"dialplan", "sound formats", "bridges", "ARI", "external media"}
+
+
 def live_lines(path: Path) -> list[str]:
     return [line.strip() for line in path.read_text().splitlines() if line.strip() and line[0] != ";"]

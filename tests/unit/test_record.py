@@ -27,21 +27,26 @@ def sound(stats: MediaStats, transport: TransportName = "rtp") -> Sound:
 
 
 def record(stats: MediaStats) -> CallRecord:
-    return CallRecord("c1", "caller_hung_up", 20.04, sound(stats))
+    return CallRecord("c1", "17.7", "caller_hung_up", 20.04, sound(stats))
 
 
 def test_the_line_says_how_the_call_was() -> None:
     assert str(record(HEARD)) == (
-        "call c1 ended after 20 s: caller_hung_up; heard 950 packets, loss 5.05 % (40 lost, 10 late, 52 frames"
-        " concealed), jitter 7.3 ms, delay 80 ms, MOS 3.90 (3.90 in the worst 10 s); 3 underruns of the bot's voice"
+        "call c1 (channel 17.7) ended after 20 s: caller_hung_up; heard 950 packets, loss 5.05 % (40 lost, 10 late,"
+        " 52 frames concealed), jitter 7.3 ms, delay 80 ms, MOS 3.90 (3.90 in the worst 10 s); 3 underruns of the"
+        " bot's voice"
     )
     assert str(record(MediaStats(packets_out=100))).endswith("nothing was heard of the caller")
-    assert str(CallRecord("c1", "media_failed", 0.2, None)) == "call c1 ended after 0 s: media_failed"
+    assert (
+        str(CallRecord("c1", "17.7", "media_failed", 0.2, None))
+        == "call c1 (channel 17.7) ended after 0 s: media_failed"
+    )
 
 
 def test_a_collector_gets_the_figures_as_fields() -> None:
     assert record(HEARD).fields() == {
         "call": "c1",
+        "channel": "17.7",
         "cause": "caller_hung_up",
         "seconds": 20.0,
         "transport": "rtp",
@@ -62,7 +67,12 @@ def test_a_collector_gets_the_figures_as_fields() -> None:
         "worst_mos": 3.9,
     }
     assert "mos" not in record(MediaStats(packets_out=100)).fields()
-    assert CallRecord("c1", "defect", 1, None).fields() == {"call": "c1", "cause": "defect", "seconds": 1}
+    assert CallRecord("c1", "17.7", "defect", 1, None).fields() == {
+        "call": "c1",
+        "channel": "17.7",
+        "cause": "defect",
+        "seconds": 1,
+    }
 
 
 def test_the_histograms_take_each_call_once() -> None:

@@ -248,7 +248,7 @@ def test_without_tools_the_request_is_as_ever(virtual_time: RunVirtual) -> None:
         async with talk() as scene:
             await scene.ask(QUESTION, "Sixty-five dollars.")
             await scene.until_said("Sixty-five dollars.")
-            asked = {"model", "messages", "max_tokens", "temperature", "stream"}
+            asked = {"messages", "max_tokens", "temperature", "stream"}
             assert set(scene.workers.llm.requests[-1]) == asked
             assert "tools" not in scene.workers.llm.read_ahead[-1]
 

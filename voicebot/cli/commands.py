@@ -111,13 +111,10 @@ def check_config(chosen: argparse.Namespace) -> int:
 
 def version(_: argparse.Namespace) -> int:
     import platform
-    from importlib import metadata
 
-    try:
-        number = metadata.version("voicebot")
-    except metadata.PackageNotFoundError:
-        number = "(not installed: run scripts/setup.sh)"
-    print(f"voicebot {number}, Python {platform.python_version()}")
+    from voicebot.version import version as own
+
+    print(f"voicebot {own()}, Python {platform.python_version()}")
     return 0
 
 
