@@ -80,6 +80,8 @@ class FakeAri:
     connects: int = 0
     joined: list[tuple[str, str]] = field(default_factory=list)
     """(bridge, channel) of every addChannel that worked."""
+    told: set[str] = field(default_factory=set)
+    """The types of the events that were sent."""
     causes: dict[str, str] = field(default_factory=dict)
     variables: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     """What was set on each channel."""
@@ -152,6 +154,7 @@ class FakeAri:
         self.send("StasisEnd", channel=channel.json())
 
     def send(self, kind: str, **fields: object) -> None:
+        self.told.add(kind)
         event = {"type": kind, "application": APP, "timestamp": "2026-11-30T11:47:02.426+0000", **fields}
         self.send_text(json.dumps(event))
 
