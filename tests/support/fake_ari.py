@@ -179,6 +179,14 @@ class FakeAri:
             if transport:
                 transport.abort()
 
+    def break_off(self) -> None:
+        """Half a text frame, which begins like an event, and the end of the connection."""
+        for socket in list(self.sockets):
+            transport = socket._req.transport if socket._req else None
+            assert isinstance(transport, asyncio.Transport)
+            transport.write(b'\x81\x7e\x02\x00{"type": "StasisStart", "application": ')
+            transport.abort()
+
     async def _events(self, request: web.Request) -> web.StreamResponse:
         assert "api_key" not in request.query
         if not _authorised(request):

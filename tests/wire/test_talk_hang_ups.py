@@ -1,6 +1,6 @@
 """A caller hangs up every 50 ms of a talk, in virtual time: nothing of the call is left (A12, P1).
 
-One moment in three, another third for each run that asks for it: VOICEBOT_HANG_UP_FROM=1; all: VOICEBOT_HANG_UP_EVERY=1.
+One moment in three; VOICEBOT_HANG_UP_FROM=1 begins with another one, VOICEBOT_HANG_UP_EVERY=1 takes them all.
 """
 
 import asyncio

@@ -103,7 +103,7 @@ def test_200_ms_after_an_interruption_nobody_works_on_the_answer(virtual_time: R
             await scene.until_heard(LONG, for_s=1.0)
             assert (llm.running, tts.running) == (1, 1)
             saying = asyncio.ensure_future(scene.say(clip, "What did you just say?"))
-            while not await scene.metric("voicebot_interruptions_total", verdict="meant"):
+            while not await scene.metric("voicebot_interruptions_total", verdict="meant"):  # noqa: ASYNC110 - over HTTP
                 await asyncio.sleep(0.01)
             assert await scene.until(lambda: (llm.running, tts.running) == (0, 0)) <= 0.2
             assert (llm.aborted, tts.aborted) == (1, 1)
