@@ -106,6 +106,8 @@ class RtpLine(asyncio.DatagramProtocol):
     def __init__(self, ari: FakeAri) -> None:
         self.ear = Ear()
         self.dead = False
+        self.heard: list[tuple[float, int]] = []
+        """When each packet came, and its sequence number."""
         self._ari = ari
         self._sent = self._ticks = 0
 
@@ -118,7 +120,9 @@ class RtpLine(asyncio.DatagramProtocol):
         self._ari.peer_port = transport.get_extra_info("sockname")[1]
 
     def datagram_received(self, data: bytes, _: Any) -> None:
-        self.ear.hear(ULAW.decode(parse(data).payload))
+        packet = parse(data)
+        self.heard.append((asyncio.get_running_loop().time(), packet.sequence))
+        self.ear.hear(ULAW.decode(packet.payload))
 
     async def run(self) -> None:
         """To the end of the newest media channel."""
