@@ -19,8 +19,9 @@ from .ari.names import LegNames
 from .seams import CallRequests
 from .to_its_end import to_its_end
 
-STASIS_START_S = 2.0
-"""How long the leg's own StasisStart may take after Asterisk has made it; a few milliseconds are usual."""
+STASIS_START_S = 3.5
+"""How long the leg's own StasisStart may take after Asterisk has made it (docs/decisions/0019); a few milliseconds are
+usual. The caller's phone rings meanwhile."""
 HANG_UP_TOLD_S = 0.25
 """How long a refused request may come before the event that explains it."""
 UNDO_S = 6.0
@@ -58,8 +59,8 @@ async def external_leg(
     was begun; AriRefused.
 
     The caller is answered last. No sound can be lost between answer and media, for the media path is complete when
-    the phone's line opens; and a leg that fails leaves a caller who was never answered, so that a hang-up with cause
-    34 becomes SIP 503 and a proxy tries elsewhere, or the dialplan takes over. Building takes some 5 ms.
+    the phone's line opens; and a leg that fails leaves a caller who was never answered, whom the dialplan can give to
+    another process or refuse with cause 34, which becomes SIP 503: a proxy tries elsewhere. Building takes some 5 ms.
     """
     names = hub.names
     if caller_channel_id not in hub.callers:

@@ -28,8 +28,6 @@ SAFE_VERSION = (22, 10, 1)
 
 NORMAL_CLEARING = 16
 """Q.850 cause of a call that ended as it should."""
-NO_CIRCUIT = 34
-"""Q.850: no circuit available. On a caller not yet answered it becomes SIP 503: a proxy tries elsewhere."""
 
 LONGEST_QUEUE_S = 10.0
 """How long a request waits for a connection: at an Asterisk that answers, many hundreds go before it meanwhile."""

@@ -78,6 +78,7 @@ class EventStream:
         self._no_page = NoPage(waits)
         self.connected = False
         self._was_up = False
+        self._outage_told = True
 
     async def run(self) -> NoReturn:
         """Until cancelled. Raises AriRefused (401, 403) and AppReplaced; everything else is tried again."""
@@ -92,6 +93,7 @@ class EventStream:
             self._backoff.lost(failure.lived_s)
             # one line for each outage, not for each try nor for each of a row of connections that die young
             new = self._backoff.failures == 0 or failure.lived_s > self._waits.most_s
+            self._outage_told |= new
             level = logging.WARNING if new else logging.DEBUG
             log.log(level, "no ARI events from %s: %s; trying again", self._settings.url, failure.reason)
             if self._no_page.lasts(failure.status, asyncio.get_running_loop().time()):
@@ -140,7 +142,10 @@ class EventStream:
         )
 
     def _went_up(self) -> None:
-        log.info("ARI events from %s for app %s", self._settings.url, self._settings.app)
+        # and one line for its end
+        level = logging.INFO if self._outage_told else logging.DEBUG
+        log.log(level, "ARI events from %s for app %s", self._settings.url, self._settings.app)
+        self._outage_told = False
         self._counts.connections += 1
         self.connected = self._was_up = True
         self._on_state(Connected())

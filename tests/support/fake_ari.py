@@ -81,6 +81,8 @@ class FakeAri:
     connects: int = 0
     joined: list[tuple[str, str]] = field(default_factory=list)
     """(bridge, channel) of every addChannel that worked."""
+    told: set[str] = field(default_factory=set)
+    """The types of the events that were sent."""
     causes: dict[str, str] = field(default_factory=dict)
     variables: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     """What was set on each channel, but for its name of ours."""
@@ -155,6 +157,7 @@ class FakeAri:
         self.send("StasisEnd", channel=channel.json())
 
     def send(self, kind: str, **fields: object) -> None:
+        self.told.add(kind)
         event = {"type": kind, "application": APP, "timestamp": "2026-11-30T11:47:02.426+0000", **fields}
         self.send_text(json.dumps(event))
 
@@ -178,6 +181,14 @@ class FakeAri:
             transport = socket._req.transport if socket._req else None
             if transport:
                 transport.abort()
+
+    def break_off(self) -> None:
+        """Half a text frame, which begins like an event, and the end of the connection."""
+        for socket in list(self.sockets):
+            transport = socket._req.transport if socket._req else None
+            assert isinstance(transport, asyncio.Transport)
+            transport.write(b'\x81\x7e\x02\x00{"type": "StasisStart", "application": ')
+            transport.abort()
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         assert "api_key" not in request.query

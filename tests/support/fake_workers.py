@@ -252,6 +252,7 @@ class FakeToolCall:
 
 
 Reply = str | list[str] | FakeToolCall
+_PROMPTS_CACHED = 8
 _SSE = {"Content-Type": "text/event-stream"}
 
 
@@ -265,13 +266,19 @@ class FakeLlm(FakeWorker):
     replies: list[Reply] = field(default_factory=lambda: ["Hello. How can I help you?"])
     choose: Callable[[list[dict[str, Any]]], Reply] | None = None
     token_delay_s: float = 0.0
+    message_delay_s: float = 0.0
+    """To read a message takes so long, unless it and all before it were in an earlier prompt: a prefix cache."""
+    messages_read: int = 0
+    """By that measure."""
     finish_reason: str = "stop"
     read_ahead: list[dict[str, Any]] = field(default_factory=list)
     requests: list[dict[str, Any]] = field(default_factory=list)
+    _cached: list[list[Any]] = field(default_factory=list)
 
     async def answer(
         self, request: web.Request, body: dict[str, Any], dies_after: int | None
     ) -> web.StreamResponse:
+        await self._read_prompt(body["messages"])
         if body.get("max_tokens") == 1:
             self.read_ahead.append(body)
             reply: Reply = "."
@@ -282,6 +289,12 @@ class FakeLlm(FakeWorker):
         else:
             reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
         return await self.stream(request, _SSE, self._events(reply), dies_after)
+
+    async def _read_prompt(self, messages: list[Any]) -> None:
+        known = max((_common(messages, earlier) for earlier in self._cached), default=0)
+        await asyncio.sleep(self.message_delay_s * (len(messages) - known))
+        self.messages_read += len(messages) - known
+        self._cached = [*self._cached, messages][-_PROMPTS_CACHED:]
 
     async def _events(self, reply: Reply) -> AsyncIterator[bytes]:
         for delta in _deltas(reply):
@@ -415,6 +428,13 @@ def _deltas(reply: Reply) -> list[dict[str, Any]]:
         return _deltas(reply.said) + [one for at, call in enumerate(calls) for one in _call_deltas(at, call)]
     tokens = re.findall(r"\s*\S+\s*$|\s*\S+", reply) if isinstance(reply, str) else reply
     return [{"content": token} for token in tokens]
+
+
+def _common(one: list[Any], other: list[Any]) -> int:
+    """How many messages both begin with."""
+    return next(
+        (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
 
 
 def _call_deltas(at: int, call: FakeToolCall) -> list[dict[str, Any]]:

@@ -34,6 +34,10 @@ from tests.support.talk_lines import FRAME_S, LINES, PhoneLine, Spurt
 CALLER = "1700000000.1"
 GREETING = "Hello."
 PROFILE = Profile(prompt="You are a test.", greeting=GREETING, language="en")
+LONGEST_SILENCE_S = 8.0
+"""P2: within which the bot says something, whatever has happened, to who does neither speak nor press a key."""
+START_S = 0.1
+"""A phrase that is about to be said may take so long to be heard."""
 TRANSPORT: TransportName = "rtp"
 """Over which the talks go; `wire/test_talk_transports` holds the most important ones over the others."""
 
@@ -76,6 +80,7 @@ class Scene:
         for digit in digits:
             await asyncio.sleep(gap_s)
             channel = {"id": CALLER}
+            self.line.ear.caller_acts()
             self.ari.send("ChannelDtmfReceived", channel=channel, digit=digit, duration_ms=100)
 
     async def until(self, holds: Callable[[], object], within_s: float = 30.0) -> float:
@@ -157,12 +162,16 @@ async def talk(
     folder: Path | None = None,
     processes: int = 1,
     named: Mapping[str, Mapping[str, str]] | None = None,
+    may_be_silent: bool = False,
 ) -> AsyncIterator[Scene]:
     """One call, from the caller's first packet on. `prepare`: what the workers are to say, before the call begins.
 
     With `workers` of the test's own, which may be dead, it begins as soon as callers are let in; `more_workers`:
     addresses of further ones, by kind; `folder` keeps what the call process keeps on disk; `processes` share Asterisk.
     `named`: further settings of each worker, as voicebot.yaml has them.
+
+    Fails if the caller heard nothing for longer than P2 allows, or the profile's own no_input_s. Not where one was told
+    of a hold, or the test `may_be_silent`.
     """
     async with (
         fake_workers() if workers is None else nullcontext(workers) as theirs,
@@ -190,6 +199,9 @@ async def talk(
             speaking = group.create_task(line.run())
             try:
                 yield scene
+                if not may_be_silent and "ChannelHold" not in ari.told:
+                    longest_s = max(LONGEST_SILENCE_S, profile.no_input_s) + START_S
+                    assert line.ear.longest_silence_s <= longest_s, "P2"
             finally:
                 scene.hang_up()
                 stop.set()

@@ -59,16 +59,29 @@ class Ear:
         self.spurts: list[Spurt] = []
         self.suppresses = False
         """A packet of silence is not sent."""
+        self.longest_silence_s = 0.0
+        """In which the bot said nothing, and the caller neither spoke nor pressed a key, of the call so far."""
         self._to_say = bytearray()
+        self._silent_since: float | None = None
 
     def hear(self, pcm: bytes) -> None:
         """20 ms of any rate."""
         hz, at = _pitch(pcm), asyncio.get_running_loop().time()
+        self._count_silence(at, broken=bool(hz or self._to_say))
         last = self.spurts[-1] if self.spurts else None
         if hz and last and last.hz == hz and at - last.end < FRAME_S / 2:
             self.spurts[-1] = Spurt(hz, last.start, at + FRAME_S)
         elif hz:
             self.spurts.append(Spurt(hz, at, at + FRAME_S))
+
+    def caller_acts(self) -> None:
+        """By other means than this line."""
+        self._silent_since = None
+
+    def _count_silence(self, at: float, *, broken: bool) -> None:
+        if broken or self._silent_since is None:
+            self._silent_since = at
+        self.longest_silence_s = max(self.longest_silence_s, at - self._silent_since)
 
     def next_frame(self) -> bytes | None:
         """The caller's next 20 ms at 8 kHz; None: nothing is sent."""
@@ -77,6 +90,10 @@ class Ear:
         frame = bytes(self._to_say[:FRAME_BYTES]).ljust(FRAME_BYTES, b"\0")
         del self._to_say[:FRAME_BYTES]
         return frame
+
+    def fall_silent(self) -> None:
+        """The caller says no more of it."""
+        self._to_say.clear()
 
     async def say(self, pcm: bytes) -> None:
         """The caller says this; returns when the last of it has left."""
@@ -89,6 +106,8 @@ class RtpLine(asyncio.DatagramProtocol):
     def __init__(self, ari: FakeAri) -> None:
         self.ear = Ear()
         self.dead = False
+        self.heard: list[tuple[float, int]] = []
+        """When each packet came, and its sequence number."""
         self._ari = ari
         self._sent = self._ticks = 0
 
@@ -101,10 +120,12 @@ class RtpLine(asyncio.DatagramProtocol):
         self._ari.peer_port = transport.get_extra_info("sockname")[1]
 
     def datagram_received(self, data: bytes, _: Any) -> None:
-        self.ear.hear(ULAW.decode(parse(data).payload))
+        packet = parse(data)
+        self.heard.append((asyncio.get_running_loop().time(), packet.sequence))
+        self.ear.hear(ULAW.decode(packet.payload))
 
     async def run(self) -> None:
-        bot = _address(self._ari)
+        """To the end of the newest media channel."""
         async for _ in _ticks():
             frame = self.ear.next_frame()
             self._ticks += 1
@@ -113,7 +134,7 @@ class RtpLine(asyncio.DatagramProtocol):
             timestamp = self._ticks * 160
             packet = RtpPacket(0, self._sent % 65536, timestamp % 2**32, 77, ULAW.encode(frame))
             if not self.dead:
-                self._transport.sendto(build(packet), bot)
+                self._transport.sendto(build(packet), _address(self._ari))
             self._sent += 1
 
     def close(self) -> None:

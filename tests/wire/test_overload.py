@@ -109,7 +109,7 @@ def test_of_calls_that_come_at_once_those_are_taken_that_it_can_serve(
 
 def test_a_process_that_was_stopped_for_a_while_is_not_overloaded(virtual_time: RunVirtual) -> None:
     async def main() -> None:
-        async with talk() as scene:
+        async with talk(may_be_silent=True) as scene:
             await scene.quiet()
             loop = asyncio.get_running_loop()
             assert isinstance(loop, VirtualTimeLoop)

@@ -239,7 +239,7 @@ class TestNobodyTells:
 
     def test_who_was_put_on_hold_in_a_gap_is_not_asked(self, virtual_time: RunVirtual) -> None:
         async def main() -> None:
-            async with talk() as scene:
+            async with talk(may_be_silent=True) as scene:
                 await scene.ask("Tell me about bikes.", LONG)
                 await scene.until_heard(LONG, for_s=1.0)
                 scene.ari.channels[CALLER].held = True

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,29 @@ def test_the_bot_is_silent_within_320_ms_of_the_first_sound_of_speech(
 
     took = [virtual_time(main(phase)) for phase in range(7)]
     assert max(took) <= 0.32, took
+    assert median(took) <= 0.26, took
+
+
+@pytest.mark.parametrize("clip", [WORDS, "interrupt02.wav", "pay01.wav", "weather01.wav"])
+def test_200_ms_after_an_interruption_nobody_works_on_the_answer(virtual_time: RunVirtual, clip: str) -> None:
+    """P4: the requests to the model and to the voice are closed."""
+
+    async def main() -> None:
+        async with talk() as scene:
+            llm, tts = scene.workers.llm, scene.workers.tts
+            llm.token_delay_s, tts.chunk_delay_s = 0.1, 0.08
+            await scene.ask("Tell me about bikes.", f"{LONG} " * 3, NEXT)
+            await scene.until_heard(LONG, for_s=1.0)
+            assert (llm.running, tts.running) == (1, 1)
+            saying = asyncio.ensure_future(scene.say(clip, "What did you just say?"))
+            while not await scene.metric("voicebot_interruptions_total", verdict="meant"):  # noqa: ASYNC110 - over HTTP
+                await asyncio.sleep(0.01)
+            assert await scene.until(lambda: (llm.running, tts.running) == (0, 0)) <= 0.2
+            assert (llm.aborted, tts.aborted) == (1, 1)
+            await saying
+            await scene.until_said(NEXT)
+
+    virtual_time(main())
 
 
 @pytest.mark.parametrize(("sound", "words"), [(COUGH, ""), (SHORT, "Mm-hm."), (SHORT, "Okay.")])
