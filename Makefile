@@ -58,7 +58,8 @@ test: check
 	$(V)/voicebot fetch --for-tests
 	$(V)/pytest $(REAL) $(ARGS) || { code=$$?; [ $$code -eq 1 ] || exit $$code; \
 		echo 'Once more, only what failed: these tests run in real time, and the machine may be shared.' \
-			'What fails again is a fault.'; $(V)/pytest --last-failed $(REAL) $(ARGS); }
+			'What fails again is a fault, and so is what counts.'; \
+		VOICEBOT_SECOND_GO=1 $(V)/pytest --last-failed $(REAL) $(ARGS); }
 
 test-vllm:
 	@scripts/setup.sh dev

@@ -14,3 +14,8 @@ async def asterisk() -> AsyncIterator[AsteriskProcess]:
     async with private_asterisk() as process:
         await add_extensions(process)
         yield process
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session", autouse=True)
+async def session_loop() -> None:
+    """The loop that all tests of a session share is there before the first of them is watched."""

@@ -1,7 +1,6 @@
 """What breaks between the bot and Asterisk, on the real thing (docs/control-faults.md names the rows)."""
 
 import asyncio
-import itertools
 import re
 import time
 from collections.abc import AsyncIterator
@@ -12,14 +11,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from caller_phone.call import Call
 from caller_phone.phone import Phone
 from caller_phone.script import Say, WaitAnswer, run_script
 from stasis_app.ari.errors import AppReplaced
 from stasis_app.reconcile import ORPHAN_GRACE_S
 from stasis_app.settings import CallSettings
 from tests.support.bot import MEDIA, PROFILE, Bot, nothing_left, running_bot
-from tests.support.callers import PATIENCE_S, greeted, number, until
+from tests.support.callers import PATIENCE_S, greeted, number, since, until
 from tests.support.fake_workers import FakeWorkers, Fault, fake_workers
 from tests.support.line import line_to
 from tests.support.rig import HOST, private_asterisk
@@ -151,13 +149,6 @@ async def not_connected(bot: Bot) -> bool:
 
 async def ended_so_many(bot: Bot, count: int) -> bool:
     return await ended(bot, "caller_hung_up") == count
-
-
-def since(call: Call, start_s: float) -> bool:
-    """Whether the bot's sound went on from `start_s` to now, without a hole in its numbers."""
-    packets = [stamped.rtp for stamped in call.recording().received if stamped.at_s > start_s]
-    steps = {(after.sequence - before.sequence) & 0xFFFF for before, after in itertools.pairwise(packets)}
-    return len(packets) > 0.8 * 50 * (time.monotonic() - start_s) and steps == {1}
 
 
 async def test_calls_end_with_asterisk_and_the_next_one_is_served(

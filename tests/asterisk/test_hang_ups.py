@@ -13,12 +13,10 @@ from tests.support.rig import run_sipp
 from tests.support.stalls import stalls
 from voicebot.asterisk import AsteriskProcess
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.counts]
 
 NOWHERE = {"rtp_port": "9"}
 ROOM = CallSettings(max_calls=500, drain_s=0)
-
-
 # a machine that never kept a program waiting for more than a tick and a half
 KEPT_UP_S = 0.03
 # within which Asterisk and the bot have told each other all, whatever else runs

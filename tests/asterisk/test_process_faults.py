@@ -41,6 +41,8 @@ CALLS = int(os.environ.get("VOICEBOT_FROZEN_CALLS", "50"))
 """So many hang up while the bot is frozen, and so many after it."""
 COMING = 10
 """So many call meanwhile."""
+CONNECTED_AT_A_TIME = 6
+"""The bot may not know yet that they are answered."""
 ROW, ROW_RATE = map(int, os.environ.get("VOICEBOT_ROW", "100,10").split(","))
 """So many calls in a row, twice, and how many a second begin."""
 
@@ -105,7 +107,7 @@ async def test_frozen_for_eight_seconds_under_many_calls_it_leaves_nothing(
         half_connected = await frozen.ended("media_failed")
         turned_away = await frozen.bot.metric("voicebot_calls_refused_total", reason="overloaded")
         assert found_no_room <= CALLS
-        assert half_connected + turned_away - found_no_room <= COMING + still_coming
+        assert half_connected + turned_away - found_no_room <= COMING + still_coming + CONNECTED_AT_A_TIME
         assert failed <= half_connected + turned_away
         assert await frozen.ended("caller_hung_up") + half_connected + turned_away == 2 * CALLS + 1 + COMING
         assert await frozen.bot.metric("voicebot_defects_total") == 0
@@ -323,6 +325,29 @@ async def test_a_user_that_may_only_read_ends_it_with_one_line(workers: FakeWork
     assert len(complaints) == 1, complaints
     assert "HTTP 403" in complaints[0]
     assert "read_only=no" in complaints[0]
+
+
+async def test_a_phone_that_is_gone_ends_the_call_of_a_bot_that_is_gone(
+    workers: FakeWorkers, tmp_path: Path
+) -> None:
+    """A8: Asterisk ends it by `rtp_timeout`, and the next bot removes what is left of it."""
+    conf = tmp_path / "conf"
+    shutil.copytree(CONF_DIR, conf, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    phones = conf / "pjsip.conf"
+    phones.write_text(phones.read_text().replace("\nrtp_timeout = 90\n", "\nrtp_timeout = 2\n"))
+    async with private_asterisk(conf) as own, Phone() as phone, AsyncExitStack() as stack:
+        async with process(own, workers, tmp_path) as killed:
+            call = await greeted(stack, phone, own)
+            killed.send(signal.SIGKILL)
+            await killed.exit_code()
+            assert call.is_up
+            call.suppress_silence()
+            await call.wait_for_end(PATIENCE_S)
+            assert await answered(own) == 0
+            assert await own.channels() == 1, "the bot's own, which nobody ends"
+        async with process(own, workers, tmp_path) as after:
+            await nothing_left(own)
+            assert await after.bot.metric("voicebot_calls_refused_total") == 0
 
 
 async def test_without_disk_calls_go_on_and_a_second_signal_ends_at_once(

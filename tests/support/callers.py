@@ -1,6 +1,8 @@
 """Callers of the number 1000 on a real Asterisk, and waiting for what they cause."""
 
 import asyncio
+import itertools
+import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
@@ -38,3 +40,10 @@ async def greeted(
 async def dial(stack: AsyncExitStack, phone: Phone, asterisk: AsteriskProcess, count: int) -> list[Call]:
     """So many of them at once."""
     return list(await asyncio.gather(*(greeted(stack, phone, asterisk) for _ in range(count))))
+
+
+def since(call: Call, start_s: float) -> bool:
+    """Whether the bot's sound went on from `start_s` to now, without a hole in its numbers."""
+    packets = [stamped.rtp for stamped in call.recording().received if stamped.at_s > start_s]
+    steps = {(after.sequence - before.sequence) & 0xFFFF for before, after in itertools.pairwise(packets)}
+    return len(packets) > 0.8 * 50 * (time.monotonic() - start_s) and steps == {1}
