@@ -96,9 +96,9 @@ class AudioSocketPort:
 
     def _meet(self, sock: socket.socket) -> None:
         if len(self._strangers) >= MAX_STRANGERS:
-            sock.close()
+            # Asterisk says it at once, so the one that has waited longest is not Asterisk's
+            self._turn_away(next(iter(self._strangers)))
             self._warn("too many AudioSocket connections that do not say whose they are")
-            return
         sock.setblocking(False)
         timer = self._loop.call_later(IDENTITY_S, self._turn_away, sock)
         self._strangers[sock] = (bytearray(), timer)

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from media_bridge.audiosocket_messages import Audio, AudioSocketParser, audio_message
+from media_bridge.audiosocket_port import MAX_STRANGERS
 from media_bridge.codecs import WIRE
 from media_bridge.errors import MediaError
 from media_bridge.events import (
@@ -400,6 +401,23 @@ class TestThePort:
                 assert open_fds() == open_before
 
         virtual_time(main())
+
+    async def test_strangers_who_hold_every_place_keep_no_call_out(self) -> None:
+        async with MediaPlane(settings()) as plane:
+            async with plane.open("first", lambda _event: None) as session:
+                at = (session.offer.host, session.offer.port)
+            socks = []
+            for _ in range(MAX_STRANGERS):
+                socks.append(socket.create_connection(at))
+                socks[-1].setblocking(False)
+                await asyncio.sleep(0)
+            async with line_on(plane) as call:
+                await asyncio.sleep(0.1)
+                assert not call.asterisk.is_closed
+                # the one that had waited longest made room
+                assert is_closed(socks[0]) and not is_closed(socks[-1])
+            for sock in socks:
+                sock.close()
 
     async def test_without_file_descriptors_it_waits_for_some(self, caplog: pytest.LogCaptureFixture) -> None:
         async with MediaPlane(settings()) as plane, plane.open("call", lambda _event: None) as session:
