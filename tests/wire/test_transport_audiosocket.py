@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from media_bridge.audiosocket_messages import Audio, AudioSocketParser, audio_message
-from media_bridge.audiosocket_port import MAX_STRANGERS
 from media_bridge.codecs import WIRE
 from media_bridge.errors import MediaError
 from media_bridge.events import (
