@@ -214,6 +214,9 @@ class Call:
     def _on_media(self, event: media.MediaEvent) -> None:
         if isinstance(event, media.SpeechPaused | media.SpeechEnded):
             self._keys.enter()
+            self._silence.caller_spoke(event.utterance.ended)
+        elif isinstance(event, media.PlayoutStarted):
+            self._silence.bot_spoke()
         # every call's connection closes when its leg is taken down
         if self._state.phase is not Phase.ENDED and (said := complaint(event, self._offer)):
             log.warning("call %s: %s", self.call_id, said)

@@ -73,8 +73,11 @@ async def test_five_hundred_callers_who_hang_up_as_soon_as_they_are_answered(
                 for stays_ms in (0, 10, 25, 50)
             )
         )
-        assert [(result.successful, result.failed) for result in results] == [(125, 0)] * 4
         await bot.until_idle()
+        # whose leg did not start in time has a 503
+        refused = await bot.metric("voicebot_calls_refused_total", reason="media_failed")
+        assert sum(result.failed for result in results) <= refused
+        assert sum(result.successful + result.failed for result in results) == 500
         ends = await bot.metric("voicebot_calls_ended_total", cause="caller_hung_up")
         assert ends + await elsewhere(bot, stood.longest_s) == 500
         assert ends >= 100

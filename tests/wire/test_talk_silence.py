@@ -329,11 +329,16 @@ class TestTheAnswerIsLate:
 
         async def main() -> None:
             async with talk() as scene:
-                scene.workers.llm.token_delay_s = 0.4
-                await scene.ask(QUESTION, "well we have very many nice bikes that you could buy here")
-                await scene.until(
+                scene.workers.llm.token_delay_s = 0.2
+                asking = asyncio.ensure_future(
+                    scene.ask(QUESTION, "well we have very many nice bikes that you could buy here")
+                )
+                await scene.until(lambda: scene.workers.llm.requests)
+                took_s = await scene.until(
                     lambda: any("well we" in spoken.text for spoken in scene.workers.tts.spoken)
                 )
+                assert took_s < 1.2 + 0.25, "with the token that comes then"
+                await asking
                 assert scene.workers.llm.running == 1
                 await scene.until_said("here")
 
@@ -403,10 +408,16 @@ class TestTheAnswerBreaks:
 
         async def main() -> None:
             async with talk() as scene:
-                voice = scene.workers.tts
-                voice.choose_fault = lambda text: Fault.die() if "red" in text else None
+                tried: list[str] = []
+
+                def fault(text: str) -> Fault | None:
+                    tried.append(text)
+                    return Fault.die() if "red" in text else None
+
+                scene.workers.tts.choose_fault = fault
                 await scene.ask(QUESTION, said)
                 await scene.until_said("Anything else?")
+                assert [tried.count(text.strip()) for text in said] == [1, 2, 1]
                 line = scene.lines()[-1]
                 assert line["bot"] == "It costs nineteen dollars. ... Anything else?"
                 assert (line["cut"], line["unspoken"]) == (False, ["We have red ones."])

@@ -11,6 +11,7 @@ import pytest
 from stasis_app.settings import Phrases
 from tests.support.fake_workers import FakeStt, FakeTts, Fault, Spoken, served
 from tests.support.talk import PROFILE, Scene, talk
+from tests.support.talk_lines import RtpLine
 
 RunVirtual = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -33,10 +34,12 @@ def test_with_every_worker_down_the_caller_is_greeted_consoled_and_let_go(
         async with talk() as scene:
             break_all(scene, fault)
             await scene.quiet()
+            # P2; one that is full and says when to come again is asked again then
+            within_s = 2.5 if fault.code == 503 else 1.5
             for phrase in (PHRASES.apology, PHRASES.trouble):
                 said = await scene.say("price01.wav", QUESTION)
                 await scene.until_heard(phrase)
-                assert scene.now - said < 2.5
+                assert scene.now - said < within_s
                 await scene.quiet()
             await scene.until(lambda: not scene.is_up)
             assert [saying for saying, _, _ in scene.said()] == ["greeting", "apology", "trouble"]
@@ -107,6 +110,22 @@ def test_twenty_interruptions_in_a_row_leave_no_request_behind(virtual_time: Run
     virtual_time(main())
 
 
+def test_speech_in_which_no_word_was_heard_asks_the_model_nothing(virtual_time: RunVirtual) -> None:
+    """W3: and the caller is asked when they say nothing else."""
+
+    async def main() -> None:
+        async with talk() as scene:
+            await scene.quiet()
+            said = await scene.say("price01.wav", "")
+            assert scene.workers.stt.requests
+            await scene.until(lambda: scene.heard_s(PHRASES.still_there) > 0)
+            assert scene.now - said < 8.2
+            assert not scene.workers.llm.requests
+            assert [saying for saying, _, _ in scene.said()] == ["greeting"]
+
+    virtual_time(main())
+
+
 class TestTheVoice:
     def test_slower_than_speech_it_leaves_silence_and_loses_nothing(self, virtual_time: RunVirtual) -> None:
         """W9."""
@@ -120,6 +139,9 @@ class TestTheVoice:
                 assert scene.heard_s(text) == pytest.approx(len(text) * 0.06, abs=0.2)
                 sent = [spurt for spurt in scene.spurts() if spurt.seconds < 0.5]
                 assert sent, "there were pauses in it"
+                assert isinstance(scene.line, RtpLine)
+                heard = [at for at, _ in scene.line.heard]
+                assert max(b - a for a, b in pairwise(heard)) < 0.025, "of silence, not of packets"
 
         virtual_time(main())
 
@@ -166,7 +188,8 @@ class TestTheVoice:
                 await scene.quiet()
                 scene.workers.tts.seconds_per_char = 0.0
                 await scene.ask(QUESTION, "Nineteen dollars.")
-                await scene.until_said(PHRASES.apology)
+                took_s = await scene.until(lambda: scene.heard_s(PHRASES.apology) > 0)
+                assert took_s < 1.5
 
         virtual_time(main())
 
