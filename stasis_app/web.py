@@ -7,16 +7,21 @@ from balancers nor descriptors from calls: each is cut after a while, and the ol
 
 import asyncio
 import hmac
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from media_bridge.log_gate import LogGate
 from stasis_app.settings import WebSettings
+
+_log = logging.getLogger(__name__)
 
 MOST_CONNECTIONS = 64
 LIFE_S = 10.0
@@ -66,10 +71,12 @@ async def web_server(
 
     app = web.Application()
     app.add_routes([web.get("/live", live), web.get("/ready", ready), web.get("/metrics", metrics)])
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=2)
+    loop = asyncio.get_running_loop()
+    runner = web.AppRunner(
+        app, access_log=None, logger=cast("logging.Logger", _Complaints(_log, loop)), shutdown_timeout=2
+    )
     await runner.setup()
     try:
-        loop = asyncio.get_running_loop()
         door = _Door(cast("web.Server", runner.server), loop)
         try:
             listening = await loop.create_server(door, settings.host, settings.port)
@@ -110,6 +117,26 @@ class _Door:
         self._open.pop(handler).cancel()
         if handler.transport is not None:
             handler.transport.abort()
+
+
+class _Complaints(logging.LoggerAdapter[logging.Logger]):
+    """What the server says. Of bytes that are no request, whoever sends them: one line a second, and nothing of theirs.
+
+    The server writes a traceback for each, which quotes a header that is too long or misspelt, the token's too.
+    """
+
+    def __init__(self, log: logging.Logger, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(log)
+        self._loop = loop
+        self._gate = LogGate()
+
+    def log(self, level: int, msg: object, *args: object, **options: Any) -> None:
+        if not isinstance(error := options.get("exc_info"), HttpProcessingError):
+            super().log(level, msg, *args, **options)
+        elif self._gate.open(self._loop.time()):
+            super().log(
+                logging.INFO, "the web port was sent what is no HTTP request: %s", type(error).__name__
+            )
 
 
 def _may_read(request: web.Request, settings: WebSettings) -> bool:

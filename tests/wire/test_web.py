@@ -85,3 +85,32 @@ def test_a_connection_has_its_time(virtual_time: RunVirtual) -> None:
             writer.close()
 
     virtual_time(main())
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer s3cret\0\r\n\r\n",
+        b"GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer s3cret" + b"a" * 9000 + b"\r\n\r\n",
+        b"GET /ready HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\ns3cret",
+        b"GET /" + b"s3cret" * 2000 + b" HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01s3cret\r\n\r\n",
+    ],
+)
+async def test_what_is_no_request_costs_one_line_at_most_and_none_of_it_is_logged(
+    sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also at debug: a header that is quoted may hold the token."""
+    caplog.set_level("DEBUG")
+    async with serving("s3cret") as (url, http):
+        for _ in range(20):
+            reader, writer = await asyncio.open_connection(HOST, int(url.rpartition(":")[2]))
+            writer.write(sent)
+            assert (await reader.read()).startswith(b"HTTP/1.0 400")
+            writer.close()
+        async with http.get(f"{url}/ready") as answer:
+            assert answer.status == 200
+    said = [record for record in caplog.records if record.name != "asyncio"]
+    assert len(said) <= 2 and not any(record.exc_info for record in said)
+    assert all(record.levelname == "INFO" for record in said)
+    assert "s3cret" not in caplog.text
