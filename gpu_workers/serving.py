@@ -22,6 +22,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, SecretStr
 from starlette.exceptions import HTTPException
 
+from gpu_workers.door import Door
 from gpu_workers.errors import ErrorType, GpuWorkersError, ModelError, RequestError
 from gpu_workers.guard import Guard
 from gpu_workers.settings import WorkerSettings
@@ -240,6 +241,7 @@ def run_app(app: FastAPI, settings: WorkerSettings, status: Status) -> None:
         access_log=False,
         lifespan="on",
         ws="none",
+        http=Door,
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=DRAIN_S,
