@@ -27,15 +27,26 @@ def private_folder(parent: Path, prefix: str) -> Iterator[Path]:
     """A new folder in `parent` that only this user can read; removed at the end, whatever happened inside.
 
     What killed runs have left under the same `prefix` is removed as well: the lock in each folder tells whether
-    somebody uses it.
+    somebody uses it. A lock on the folder itself keeps systemd-tmpfiles away, which otherwise empties what lies below
+    /tmp for ten days (systemd, "Using /tmp/ and /var/tmp/ Safely").
     """
     _sweep(parent, prefix)
     with tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        with (folder / "lock.new").open("w") as lock:
+        with _locked(folder), (folder / "lock.new").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             (folder / "lock.new").rename(folder / LOCK)  # only now can a sweep see it
             yield folder
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _sweep(parent: Path, prefix: str) -> None:
