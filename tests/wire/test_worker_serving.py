@@ -5,7 +5,7 @@ import io
 import socket
 import wave
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -23,6 +23,8 @@ from gpu_workers.stt import api as stt_api
 from gpu_workers.stt.scheduler import Transcript
 from tests.support.fake_models import VOICE_RATE, sentence
 from tests.support.worker_app import BEARER, KEY, PCM, Worker, a_ready_worker, a_worker, eventually, wav
+
+SLOW = b"GET /health HTTP/1.1\r\nX-Slow: "
 
 Living = Callable[[], AbstractAsyncContextManager[None]]
 
@@ -331,6 +333,69 @@ async def test_any_other_path_is_an_openai_error(worker: Worker) -> None:
     async with worker.http.get(f"{worker.url}/v1/models/x", headers=BEARER) as answer:
         assert answer.status == 404
         assert (await answer.json())["error"]["type"] == "invalid_request_error"
+
+
+async def _connected(worker: Worker, begins: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(worker.url.rpartition(":")[2]))
+    writer.write(begins)
+    return reader, writer
+
+
+async def _closed(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with suppress(ConnectionError):
+        await writer.wait_closed()
+
+
+async def _is_cut(reader: asyncio.StreamReader) -> bool:
+    """Waits for it."""
+    try:
+        while await reader.read(1000):
+            pass
+    except ConnectionResetError:
+        pass
+    return True
+
+
+@pytest.mark.parametrize("begins", [b"", SLOW])
+async def test_who_holds_connections_open_keeps_nobody_out(
+    worker: Worker, begins: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpu_workers.door.MOST_SILENT", 8)
+    async with AsyncExitStack() as stack:
+        held = [await _connected(worker, begins) for _ in range(20)]
+        for _, writer in held:
+            stack.push_async_callback(_closed, writer)
+        worker.model.may_end.release()
+        assert (await worker.post_wav(wav()))[0] == 200
+        # the oldest made room for the newest
+        assert all([await _is_cut(reader) for reader, _ in held[:12]])
+        assert not any(reader.at_eof() for reader, _ in held[-7:])
+
+
+@pytest.mark.parametrize(("is_first", "begins"), [(True, b""), (True, SLOW), (False, SLOW)])
+async def test_a_request_has_its_time_to_be_asked(
+    worker: Worker, begins: bytes, is_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpu_workers.door.ASK_S", 0.2)
+    reader, writer = await _connected(worker, b"" if is_first else b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+    if not is_first:
+        await reader.readuntil(b"}")
+    writer.write(begins)
+    async with asyncio.timeout(30):
+        assert await _is_cut(reader)
+    await _closed(writer)
+
+
+async def test_an_answer_that_takes_longer_is_none_of_that(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpu_workers.door.ASK_S", 0.05)
+    asking = asyncio.create_task(worker.post_wav(wav()))
+    await asyncio.to_thread(worker.model.began.get)
+    await asyncio.sleep(0.3)
+    worker.model.may_end.release()
+    assert (await asking)[0] == 200
 
 
 def _app(status: Status, living: Living) -> FastAPI:
