@@ -233,9 +233,9 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter) or self._status.phase is Phase.FAILED
 
 
-def run_app(app: FastAPI, settings: WorkerSettings, status: Status) -> None:
-    """Serves until SIGTERM or Ctrl-C. Raises ModelError when the port is taken or the model cannot be loaded."""
-    config = uvicorn.Config(
+def config_of(app: FastAPI) -> uvicorn.Config:
+    """How a worker is served."""
+    return uvicorn.Config(
         app,
         log_config=None,
         access_log=False,
@@ -246,9 +246,13 @@ def run_app(app: FastAPI, settings: WorkerSettings, status: Status) -> None:
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=DRAIN_S,
     )
+
+
+def run_app(app: FastAPI, settings: WorkerSettings, status: Status) -> None:
+    """Serves until SIGTERM or Ctrl-C. Raises ModelError when the port is taken or the model cannot be loaded."""
     listening = _listen(settings.host, settings.port, status.kind)
     with listening:
-        asyncio.run(_Server(config, status).serve(sockets=[listening]))
+        asyncio.run(_Server(config_of(app), status).serve(sockets=[listening]))
     if status.phase is Phase.FAILED:
         raise ModelError(status.detail)
 

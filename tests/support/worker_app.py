@@ -15,9 +15,8 @@ import uvicorn
 from fastapi import APIRouter, FastAPI
 from pydantic import SecretStr
 
-from gpu_workers.door import Door
 from gpu_workers.errors import RequestError
-from gpu_workers.serving import create_app
+from gpu_workers.serving import config_of, create_app
 from gpu_workers.status import Metrics, Phase, Status
 from gpu_workers.stt import api as stt_api
 from gpu_workers.stt.line import Priority
@@ -76,7 +75,7 @@ class Service:
 async def serving(app: FastAPI) -> AsyncIterator[str]:
     listening = socket.create_server(("127.0.0.1", 0))
     with listening:
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on", ws="none", http=Door))
+        server = uvicorn.Server(config_of(app))
         # its signal handlers are not wanted here
         task = asyncio.create_task(server._serve([listening]))
         try:

@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import wave
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, cast
@@ -142,7 +141,7 @@ def test_the_time_of_the_sound_is_that_of_the_lines(
 def test_of_a_process_that_was_killed_there_is_what_there_is(
     virtual_time: RunVirtual, tmp_path: Path
 ) -> None:
-    """No end, a last line that is half written, a wav whose head was never finished."""
+    """No end, a last line that is half written, a wav whose head knows of nothing (as older versions left it)."""
     killed = tmp_path / "killed"
     killed.mkdir()
 
@@ -156,8 +155,10 @@ def test_of_a_process_that_was_killed_there_is_what_there_is(
     (file,) = killed.glob("*.flight")
     with file.open("a") as lines:
         lines.write('{"t": 5.1, "event"')
-    with wave.open(str(file.with_suffix(".wav"))) as wav:
-        assert wav.getnframes() < 8000, "the head knows of nothing but the beginning"
+    with file.with_suffix(".wav").open("r+b") as wav:
+        for at in (4, 40):
+            wav.seek(at)
+            wav.write(bytes(4))
     again = replayed(file)
     assert again.flight.end is None
     assert {type(pair.now) for pair in again.heard.pairs} == {Started, Paused, Ended}
