@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import wave
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, cast
