@@ -71,7 +71,7 @@ def call_children(
     """The call processes, to be supervised. `log_of`: where a part's log goes."""
     children = []
     for number, name in enumerate(parts_of(config), start=1):
-        command = [sys.executable, "-m", "voicebot", "run", "-c", str(config_file)]
+        command = [sys.executable, "-P", "-m", "voicebot", "run", "-c", str(config_file)]
         command += ["--processes", str(config.calls.processes), "--number", str(number)]
         if transcript:
             command += ["--transcript-file", str(transcript)]

@@ -16,7 +16,7 @@ _GRACE_S = 3.0
 
 async def fetch_missing(config_file: Path, say: Say) -> None:
     """Run `voicebot fetch`, passing its progress on. Raises PartError with what it says when it fails."""
-    command = (sys.executable, "-m", "voicebot", "fetch", "--only-missing", "-c", str(config_file))
+    command = (sys.executable, "-P", "-m", "voicebot", "fetch", "--only-missing", "-c", str(config_file))
     process = await asyncio.create_subprocess_exec(
         *leashed(command),
         stdin=asyncio.subprocess.DEVNULL,

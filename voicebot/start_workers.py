@@ -58,7 +58,7 @@ def in_turn(config: Config, plan: Plan) -> Sequence[Sequence[str]]:
 
 
 def _child(kind: str, config: Config, plan: Plan, config_file: Path, plan_file: Path) -> Child:
-    command = (sys.executable, "-m", "voicebot", "worker", kind)
+    command = (sys.executable, "-P", "-m", "voicebot", "worker", kind)
     given = ("-c", str(config_file), "--plan", str(plan_file))
     return Child(
         kind,

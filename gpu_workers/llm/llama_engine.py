@@ -48,7 +48,7 @@ class LlamaEngine:
         connector = aiohttp.TCPConnector(force_close=True, limit=0)
         headers = {"Authorization": f"Bearer {self.key.get_secret_value()}"}
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "gpu_workers.llm.llama_server",
+            sys.executable, "-P", "-m", "gpu_workers.llm.llama_server",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
         self._process = process

@@ -83,6 +83,8 @@ class _Server:
             **os.environ,
             **environment(self._settings, self._placement, cores),
             **terms.to_environment(),
+            # no module of the working folder; `-P` is unknown to a Python of 3.10, which may be the one of vLLM
+            "PYTHONSAFEPATH": "1",
             "PYTHONPATH": _path_to_the_gate(folder),
         }
         self._process = process = subprocess.Popen(self._command, env=given, process_group=0)  # noqa: S603

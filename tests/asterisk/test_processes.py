@@ -42,7 +42,7 @@ class Processes:
             except OSError:  # gone, or another user's
                 continue
             words = command.decode(errors="replace").split("\0")
-            ours = self.mark.encode() in environ and words[1:3] == ["-m", "voicebot"]
+            ours = self.mark.encode() in environ and words[1:4] == ["-P", "-m", "voicebot"]
             if ours and words[-3:-1] == ["--number", str(number)]:
                 return int(entry.name)
         return None

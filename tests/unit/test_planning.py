@@ -219,7 +219,7 @@ class TestWorkers:
         plan = plan_for(AUTO, "two_cards")
         child = _child("stt", config(AUTO), plan, tmp_path / "voicebot.yaml", tmp_path / "plan.json")
         assert child.command == (
-            *(sys.executable, "-m", "voicebot", "worker", "stt", "-c", str(tmp_path / "voicebot.yaml")),
+            *(sys.executable, "-P", "-m", "voicebot", "worker", "stt", "-c", str(tmp_path / "voicebot.yaml")),
             *("--plan", str(tmp_path / "plan.json")),
         )
         assert child.env == {
