@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ EACH_UNIT = {
     "PrivateTmp": "yes",
     "RestrictSUIDSGID": "yes",
     "UMask": "0077",
+    "LimitCORE": "0",
     # the signal that asks for a drain is for the program, not at once for what it has started
     "KillMode": "mixed",
     "LimitNOFILE": str(MAX_OPEN_FILES),
@@ -180,6 +182,28 @@ def test_the_image_of_the_call_process_is_not_roots_and_pinned() -> None:
     assert re.search(r"^USER [1-9]\d*$", call, re.MULTILINE)
     assert "--require-hashes" in call
     assert not re.search(r"^(ENV|ARG) .*(PASSWORD|TOKEN|KEY)", text, re.MULTILINE)
+
+
+def test_an_image_gets_the_programs_and_nothing_that_lies_beside_them() -> None:
+    lines = (DEPLOY.parent / ".dockerignore").read_text().splitlines()
+    rules = [line for line in lines if line and not line.startswith("#")]
+    project = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())
+    packages = {name.rstrip("*") for name in project["tool"]["setuptools"]["packages"]["find"]["include"]}
+    assert rules[0] == "*", "all is left out but for what is named"
+    taken = {rule.removeprefix("!") for rule in rules if rule.startswith("!")}
+    assert taken == packages | {"README.md", "pyproject.toml", "requirements"}
+
+
+def test_git_does_not_take_what_an_admin_keeps_to_himself() -> None:
+    ignored = set((DEPLOY.parent / ".gitignore").read_text().splitlines())
+    assert {"/voicebot.yaml", "/my.yaml", ".env", "*.flight", "var/"} <= ignored
+
+
+def test_nobody_finds_what_was_said_in_a_core_dump() -> None:
+    ask = "import resource; resource.setrlimit(resource.RLIMIT_CORE, (999, 999));"
+    ask += "from voicebot.cli import main; main(['version']); print(resource.getrlimit(resource.RLIMIT_CORE))"
+    ended = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == "(0, 999)"
 
 
 def test_machines_of_a_cluster_install_what_is_pinned() -> None:

@@ -1,5 +1,6 @@
 """The `voicebot` command. Each subcommand imports what it needs when it runs, so that --help is instant."""
 
+import resource
 import sys
 from collections.abc import Sequence
 
@@ -13,6 +14,7 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; its exit status. Bad input is one line on stderr, never a traceback."""
     chosen = parser().parse_args(arguments)
+    _without_core_dumps()
     try:
         status = chosen.run(chosen)
     except KeyboardInterrupt:
@@ -28,6 +30,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _told(errors)
     return int(status)
+
+
+def _without_core_dumps() -> None:
+    """For all that it starts, too: a dump would hold what was said, and keys. The hard limit stays, to look for a fault
+    with `prlimit --core=unlimited --pid PID`.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def _told(errors: Sequence[BaseException]) -> int:
