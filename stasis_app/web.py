@@ -1,7 +1,8 @@
 """The web port of the call process: /live, /ready and /metrics.
 
 /live and /ready say which parts work and how many calls there are; they are what balancers and orchestrators ask, which
-send no token. /metrics asks for `web.token` where there is one. Whoever holds connections open takes neither the port
+send no token. /metrics asks for `web.token` where there is one, and without it /ready does not say why a part is not
+ready: that may be a worker's own words. Whoever holds connections open takes neither the port
 from balancers nor descriptors from calls: each is cut after a while, and the oldest for a new one.
 """
 
@@ -54,11 +55,13 @@ async def web_server(
     async def live(_: web.Request) -> web.Response:
         return web.json_response({"live": True})
 
-    async def ready(_: web.Request) -> web.Response:
-        now = readiness()
+    async def ready(request: web.Request) -> web.Response:
+        now, shown = readiness(), _may_read(request, settings)
         body = {
             "ready": now.ready,
-            "parts": {name: why or "ready" for name, why in now.parts.items()},
+            "parts": {
+                name: (why if shown else "not ready") if why else "ready" for name, why in now.parts.items()
+            },
             "calls": now.calls,
             "max_calls": now.max_calls,
         }

@@ -14,6 +14,7 @@ from gpu_workers.client.answer import AnswerError, json_object
 from gpu_workers.model_name import HOSTED, is_own
 
 _MAX_BYTES: Final = 16 * 1024
+_MAX_CHARS: Final = 200
 _NO_SUCH_PAGE: Final = 404
 _NO_HEALTH: Final = frozenset({401, 403, 404, 405})
 _MOST_NAMED: Final = 5
@@ -59,7 +60,8 @@ async def health(
     Never raises for a worker that is down: that is an answer too.
     """
     base = base_url.rstrip("/").removesuffix("/v1")
-    headers = {"Authorization": f"Bearer {api_key.get_secret_value()}"} if api_key else {}
+    key = api_key.get_secret_value() if api_key else ""
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
     timeout = aiohttp.ClientTimeout(total=timeout_s)
 
     async def get(page: str) -> tuple[int, bytes]:
@@ -69,7 +71,8 @@ async def health(
         ) as answer:
             while len(body) < _MAX_BYTES and (piece := await answer.content.read(_MAX_BYTES - len(body))):
                 body += piece
-        return answer.status, bytes(body)
+        # what it says goes to terminals and web pages
+        return answer.status, bytes(body).replace(key.encode(), b"***") if key else bytes(body)
 
     try:
         status, body = await get("/health")
@@ -168,12 +171,14 @@ def _listed(body: bytes) -> tuple[list[str], bool]:
     return names, bool(names) and all(one.get("owned_by") == "vllm" for one in models)
 
 
+def _text(value: object) -> str | None:
+    if not isinstance(value, str):
+        return None
+    return "".join(char if char.isprintable() else " " for char in value)[:_MAX_CHARS]
+
+
 def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
-
-
-def _text(value: object) -> str | None:
-    return value[:200] if isinstance(value, str) else None
 
 
 def _json_object(body: bytes) -> Mapping[str, Any]:

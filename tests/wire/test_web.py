@@ -2,16 +2,19 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from socket import SOCK_STREAM
+from types import MappingProxyType
 from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter
 from pydantic import SecretStr
 
+from gpu_workers.client import health
 from stasis_app.settings import WebSettings
 from stasis_app.web import LIFE_S, MOST_CONNECTIONS, Readiness, web_server
 from tests.support.rig import HOST, free_ports
@@ -20,12 +23,14 @@ RunVirtual = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
 @asynccontextmanager
-async def serving(token: str | None) -> AsyncIterator[tuple[str, aiohttp.ClientSession]]:
+async def serving(
+    token: str | None, parts: Mapping[str, str] = MappingProxyType({"asterisk": ""})
+) -> AsyncIterator[tuple[str, aiohttp.ClientSession]]:
     registry, port = CollectorRegistry(), free_ports(1, SOCK_STREAM)[0]
     Counter("something", "Counted.", registry=registry)
     settings = WebSettings(port=port, token=None if token is None else SecretStr(token))
     async with (
-        web_server(settings, lambda: Readiness(parts={"asterisk": ""}, calls=1, max_calls=2), registry),
+        web_server(settings, lambda: Readiness(parts=parts, calls=1, max_calls=2), registry),
         aiohttp.ClientSession() as http,
     ):
         yield f"http://{HOST}:{port}", http
@@ -52,6 +57,52 @@ async def test_metrics_are_for_who_has_the_token(token: str | None, said: str | 
             async with http.get(f"{url}/{path}") as answer:
                 assert answer.status == 200
                 assert "s3cret" not in await answer.text()
+
+
+@pytest.mark.parametrize(
+    ("token", "said", "shown"),
+    [
+        (None, "", "status 500, no model at /srv/secret"),
+        ("s3cret", "", "not ready"),
+        ("s3cret", "Bearer wrong", "not ready"),
+        ("s3cret", "Bearer s3cret", "status 500, no model at /srv/secret"),
+    ],
+)
+async def test_why_a_part_is_not_ready_is_for_who_has_the_token(
+    token: str | None, said: str, shown: str
+) -> None:
+    parts = {"asterisk": "", "stt": "status 500, no model at /srv/secret"}
+    async with (
+        serving(token, parts) as (url, http),
+        http.get(f"{url}/ready", headers={"Authorization": said}) as answer,
+    ):
+        assert answer.status == 503
+        assert (await answer.json())["parts"] == {"asterisk": "ready", "stt": shown}
+
+
+@pytest.mark.parametrize("field", ["status", "detail", "error", "model", "device"])
+async def test_what_a_worker_says_holds_no_key_and_no_orders_to_a_terminal(field: str) -> None:
+    async def echo(request: web.Request) -> web.Response:
+        said = f"\x1b[2J{'x' * 190}{request.headers['Authorization']}\n"
+        body = {field: {"message": said} if field == "error" else said}
+        return web.json_response(body, status=500)
+
+    app = web.Application()
+    app.add_routes([web.get("/health", echo)])
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, HOST, 0)
+        await site.start()
+        port = runner.addresses[0][1]
+        async with aiohttp.ClientSession() as http:
+            found = await health(http, f"http://{HOST}:{port}", api_key=SecretStr("s3cret-key"))
+    finally:
+        await runner.cleanup()
+    told = f"{found.detail}{found.model}{found.device}"
+    assert "xxx" in told
+    assert told.isprintable()
+    assert "s3c" not in told
 
 
 async def test_who_holds_all_connections_open_keeps_nobody_out() -> None:
