@@ -131,3 +131,15 @@ async def test_nor_where_the_endpoint_would_let_it(
 ) -> None:
     async with private_asterisk(forgetful) as asterisk:
         assert await answers_to_refer(asterisk, workers, tmp_path) == ({ACCEPTED}, {NOT_FOUND})
+
+
+async def test_nor_once_the_bot_is_away_or_gave_the_call_back(forgetful: Path) -> None:
+    """Until the call ends: a person may take it in voicebot-after."""
+    async with private_asterisk(forgetful) as asterisk, Phone() as phone:
+        async with phone.call(number(asterisk)) as call:
+            for dialled in DIALLED:
+                to = ("Refer-To", f"<sip:{dialled}@{HOST}:{asterisk.sip_port}>")
+                assert await call.request("REFER", (to, AT_ONCE)) == NOT_FOUND, dialled
+                assert await asterisk.channels() == 1
+            await call.hang_up()
+        await nothing_left(asterisk)
