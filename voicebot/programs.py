@@ -10,6 +10,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from stasis_app.ari.rest import SAFE_VERSION
 from voicebot.errors import VoicebotError
 from voicebot.unpacked import FetchError, Say, Unpacked, fetch
 
@@ -116,6 +117,10 @@ def _ours(tree: Unpacked, say: Say) -> AsteriskInstall:
     command = tree.command("usr/sbin/asterisk")
     version = _version(command)
     say(f"Asterisk {version} in {tree.root}")
+    if _numbers(version) < SAFE_VERSION:  # fetched long ago
+        say(
+            f"It is older than 22.10.1, which closes security holes: remove {tree.root} and start again, online."
+        )
     return AsteriskInstall(command, version, tree.library_dir / "asterisk/modules", data)
 
 
@@ -128,8 +133,8 @@ def _accept(tree: Unpacked) -> None:
         version = _version(tree.command("usr/sbin/asterisk"))
     except AsteriskError as error:
         raise FetchError(f"what was fetched does not run: {error}") from error
-    if _numbers(version) < RECOMMENDED:
-        raise FetchError(f"it holds Asterisk {version}, older than 22.8")
+    if _numbers(version) < SAFE_VERSION:
+        raise FetchError(f"it holds Asterisk {version}, older than 22.10.1, which closes security holes")
     for needed in (tree.library_dir / "asterisk/modules/chan_websocket.so", sounds / "en/ss-noservice.gsm"):
         if not needed.is_file():
             raise FetchError(f"{needed.name} is missing in its Asterisk {version}")

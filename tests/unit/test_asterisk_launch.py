@@ -8,13 +8,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
 from gpu_workers.leash import leashed
-from voicebot import unpacked
+from voicebot import programs, unpacked
 from voicebot.asterisk import AsteriskError, AsteriskInstall, AsteriskProcess, find_or_fetch
 from voicebot.cache import default_cache_dir
 from voicebot.errors import PortTakenError
@@ -90,6 +91,27 @@ class TestChoice:
         path = program(tmp_path / "sbin/asterisk", says)
         assert find_or_fetch(tmp_path / "cache", said.append) == AsteriskInstall((str(path),), version)
         assert len(said) == words, "an old one is recommended against, a new one is not talked about"
+
+    @pytest.mark.parametrize(("version", "safe"), [("22.9.0", False), ("22.10.0", False), ("22.10.1", True)])
+    def test_of_those_that_we_fetch_only_a_safe_one_is_taken(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, safe: bool, said: list[str]
+    ) -> None:
+        modules = tmp_path / "asterisk/usr/lib/any/asterisk/modules"
+        sounds = tmp_path / "asterisk/usr/share/asterisk/sounds/en"
+        for needed in (
+            modules / "chan_websocket.so",
+            sounds / "ss-noservice.gsm",
+            modules.parents[1] / "libc.so.6",
+            modules.parents[1] / "ld-linux.so.2",
+        ):
+            needed.parent.mkdir(parents=True, exist_ok=True)
+            needed.touch()
+        monkeypatch.setattr(programs, "_version", lambda _: version)
+        with nullcontext() if safe else pytest.raises(FetchError, match=f"holds Asterisk {version}, older"):
+            programs._accept(Unpacked(tmp_path / "asterisk"))
+        # one of years ago is in the cache
+        assert find_or_fetch(tmp_path, said.append).version == version
+        assert any("closes security holes: remove" in line for line in said) is not safe
 
     def test_an_old_installed_one_is_passed_over_and_named_when_nothing_else_is_had(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]
