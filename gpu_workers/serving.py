@@ -37,6 +37,8 @@ Engine = Callable[[], AbstractAsyncContextManager[None]]
 # longer than a caller thinks: the next turn finds its connection open
 _KEEP_ALIVE_S: Final = 75
 _CLIENT_CLOSED: Final = 499
+# asyncio accepts up to this many before the first of them is met, and without descriptors writes as many tracebacks
+_ACCEPTED_AT_ONCE: Final = 128
 
 
 class _Fault(BaseModel):
@@ -242,6 +244,7 @@ def config_of(app: FastAPI) -> uvicorn.Config:
         lifespan="on",
         ws="none",
         http=Door,
+        backlog=_ACCEPTED_AT_ONCE,
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=DRAIN_S,
