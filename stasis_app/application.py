@@ -167,7 +167,7 @@ class Application:
 
     def readiness(self) -> Readiness:
         """What /ready says: each part and why it is not ready."""
-        parts = {"asterisk": "" if self._link.connected else "no connection to ARI"}
+        parts = {"asterisk": self._asterisk_trouble()}
         for name in ("stt", "llm", "tts"):
             health = self._workers.get(name)
             parts[name] = "" if health and health.ready else (health.detail if health else "not asked yet")
@@ -177,6 +177,11 @@ class Application:
         parts["calls"] = "draining" if self._admission.closed else ""
         places = min(limit for limit in self._limits().values() if limit is not None)
         return Readiness(parts=parts, calls=len(self._calls), max_calls=places)
+
+    def _asterisk_trouble(self) -> str:
+        if not self._link.connected:
+            return "no connection to ARI"
+        return "" if self._link.answers else "ARI tells events and answers no requests"
 
     def on_link(self, state: LinkState) -> None:
         """The connection to Asterisk has changed."""

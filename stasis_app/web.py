@@ -145,5 +145,7 @@ class _Complaints(logging.LoggerAdapter[logging.Logger]):
 def _may_read(request: web.Request, settings: WebSettings) -> bool:
     if settings.token is None:
         return True
-    wanted = f"Bearer {settings.token.get_secret_value()}".encode()
-    return hmac.compare_digest(request.headers.get("Authorization", "").encode(errors="replace"), wanted)
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    wanted = settings.token.get_secret_value().encode()
+    # the scheme's case says nothing (RFC 9110 section 11.1)
+    return scheme.lower() == "bearer" and hmac.compare_digest(token.encode(errors="replace"), wanted)

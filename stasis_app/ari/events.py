@@ -21,10 +21,11 @@ MAX_ID_CHARS = 256
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A channel as Asterisk describes it. Numbers and dialplan arguments are kept out of the repr."""
+    """A channel as Asterisk describes it. Names, numbers and dialplan arguments are kept out of the repr."""
 
     id: str
-    name: str = ""
+    name: str = field(default="", repr=False)
+    """Its technology and endpoint, which may be a number."""
     state: str = ""
     """Down, Rsrvd, OffHook, Dialing, Ring, Ringing, Up, Busy, ..."""
     caller_number: str = field(default="", repr=False)

@@ -39,6 +39,8 @@ LOOK_EVERY_S = 30.0
 """Asterisk is looked over this often even when nothing asks for it, and no other run lives."""
 LOOK_PAUSE_S = 1.0
 """At least this long between two looks."""
+FAILED_LOOKS = 3
+"""After so many in a row callers had better go elsewhere."""
 NO_CALL = "0"
 """No call has this id."""
 DEFAULT_WAITS = Waits()
@@ -77,6 +79,7 @@ class AriLink:
         self._unheard = asyncio.Event()
         self._version_checked = 0
         self._may_hold: set[str] = set()
+        self._failed_looks = 0
         self.counts = AriCounts()
         self.hub = EventHub(LegNames(instance, run), on_call, self._look.set, self.counts)
         self._runs = OtherRuns()
@@ -138,6 +141,11 @@ class AriLink:
     def connected(self) -> bool:
         """Whether events arrive."""
         return self._stream.connected
+
+    @property
+    def answers(self) -> bool:
+        """Whether requests get what they ask for: events may go on to arrive when they do not."""
+        return self._failed_looks < FAILED_LOOKS
 
     async def run(self) -> NoReturn:
         """Until cancelled. Raises AriRefused (of any request, a call's too), AppReplaced or AsteriskTooOld, which no
@@ -218,10 +226,13 @@ class AriLink:
                 await self._check_asterisk()
                 await reconcile(self.ari, self.hub, self._runs, self._on_handed_back)
                 await self._ask_for_holds()
+                self._failed_looks = 0
             except AriRefused:
                 raise
             except AriError as error:
                 log.warning("could not compare calls with Asterisk, trying again: %s", error)
+                # one that will not be ended is no reason to take no others
+                self._failed_looks = self._failed_looks + 1 if error.method == "GET" else 0
                 self._look.set()
             await asyncio.sleep(LOOK_PAUSE_S)
 

@@ -441,6 +441,26 @@ async def test_a_look_that_fails_is_tried_again() -> None:
         assert fake.steps.count("delete_bridge") == 4
 
 
+async def test_an_asterisk_that_tells_events_and_answers_nothing_is_known_as_such(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As without res_ari_channels: callers had better go elsewhere. One bridge that stays is no reason for that."""
+    monkeypatch.setattr("stasis_app.ari.link.LOOK_PAUSE_S", 0.1)
+    async with FakeAri() as fake, rig(fake) as world:
+        await fake.connected()
+        assert world.link.answers
+        fake.faults["list_channels"] += [answers(404)] * 4
+        world.link.hub.doubt()
+        await until(lambda: not world.link.answers)
+        assert world.link.connected
+        await until(lambda: world.link.answers)
+        fake.bridges = {"vb-bot-old": set()}
+        fake.faults["delete_bridge"] += [answers(500)] * 6
+        world.link.hub.doubt()
+        await until(lambda: not fake.faults["delete_bridge"])
+        assert world.link.answers
+
+
 async def test_a_too_old_asterisk_is_fatal() -> None:
     async with FakeAri(version="16.28.0") as fake, rig(fake) as world:
         with pytest.raises(AsteriskTooOld, match=r"16\.28\.0"):

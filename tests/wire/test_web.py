@@ -43,6 +43,7 @@ async def serving(
         ("s3cret", None, 401),
         ("s3cret", "Bearer wrong", 401),
         ("s3cret", "Bearer s3cret", 200),
+        ("s3cret", "bearer s3cret", 200),
         ("s3cret", "Bearer s3cret\u00e9", 401),
     ],
 )
