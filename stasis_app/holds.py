@@ -25,18 +25,19 @@ async def tell_holds(channel_ids: Iterable[str], ari: Ari, hub: EventHub) -> Non
             held = await _is_held(ari, channel_id)
             channel = hub.callers.get(channel_id)
             # an event that came meanwhile is newer than the answer, or says the same
-            if channel is not None and not any(map(_is_of_holds, news.unread())):
+            if held is not None and channel is not None and not any(map(_is_of_holds, news.unread())):
                 hub.tell(ChannelHold(channel) if held else ChannelUnhold(channel))
 
 
-async def _is_held(ari: Ari, channel_id: str) -> bool:
+async def _is_held(ari: Ari, channel_id: str) -> bool | None:
+    """None of a caller who is gone: the next look tells."""
     try:
         return await ari.channel_variable(channel_id, HELD) == "1"
     except AriError as error:
         if error.status is None or isinstance(error, AriRefused):
             raise
         log.debug("whether a caller is on hold: %s", error)
-        return False
+        return None if error.gone else False
 
 
 def _is_of_holds(event: object) -> bool:
