@@ -133,7 +133,8 @@ class RtpLine(asyncio.DatagramProtocol):
                 continue
             timestamp = self._ticks * 160
             packet = RtpPacket(0, self._sent % 65536, timestamp % 2**32, 77, ULAW.encode(frame))
-            if not self.dead:
+            # between two calls there is nowhere to send to
+            if not self.dead and self._ari.media_asked:
                 self._transport.sendto(build(packet), _address(self._ari))
             self._sent += 1
 

@@ -222,7 +222,7 @@ def test_a_long_pause_of_playout_is_no_lateness_of_the_answer(
     monkeypatch.setattr("stasis_app.judging._means", read_late)
 
     async def main() -> None:
-        async with talk() as scene:
+        async with talk(may_be_silent=True) as scene:
             await scene.quiet()
             scene.workers.llm.token_delay_s = 2.0
             if breaks:

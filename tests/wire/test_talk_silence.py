@@ -113,7 +113,8 @@ class TestTheCallerIsSilent:
         self, virtual_time: RunVirtual, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         async def main() -> None:
-            async with talk(PATIENT.model_copy(update={"no_input_prompts": 0})) as scene:
+            unasked = PATIENT.model_copy(update={"no_input_prompts": 0})
+            async with talk(unasked, may_be_silent=True) as scene:
                 await scene.until_heard("Hello.")
                 monkeypatch.setattr(PhraseBook, "get", lambda *_: None)
                 scene.workers.tts.fault = Fault.hang()

@@ -142,7 +142,7 @@ def test_of_what_the_end_cuts_the_words_that_were_heard_stand_there(
     virtual_time(main())
 
 
-def test_a_goodbye_that_takes_too_long_is_written_down_as_far_as_it_was_heard(
+def test_a_goodbye_is_written_down_whole_however_long_it_takes(
     virtual_time: RunVirtual,
 ) -> None:
     goodbye = f"{LONG} " * 4
@@ -151,11 +151,8 @@ def test_a_goodbye_that_takes_too_long_is_written_down_as_far_as_it_was_heard(
     async def main() -> None:
         async with talk(endless) as scene:
             await scene.until(lambda: not scene.is_up, within_s=60)
-            said, heard, cut = scene.said()[-1]
-            assert (said, cut) == ("goodbye", True)
-            assert goodbye.startswith(heard)
-            assert len(heard) * 0.06 == pytest.approx(12.0, abs=0.6)
-            assert await scene.metric("voicebot_turns_total", saying="goodbye", end="cut") == 1
+            assert scene.said()[-1] == ("goodbye", goodbye.strip(), False)
+            assert await scene.metric("voicebot_turns_total", saying="goodbye", end="cut") == 0
 
     virtual_time(main())
 
