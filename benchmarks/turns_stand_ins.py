@@ -23,6 +23,7 @@ from media_bridge.tap import Tap
 from media_bridge.transport import Offer, Peer, RtpAddress
 from stasis_app.ari.events import Channel, StasisStart
 from stasis_app.ari.hub import EventHub
+from stasis_app.call import CALL_VARIABLE
 
 BOT_RATE: Final = 8000
 _ANSWER: Final = "All right."
@@ -64,6 +65,8 @@ class Ari:
 
     async def set_variable(self, channel_id: str, name: str, value: str) -> None:
         """A call that is handed back has not been played."""
+        if name == CALL_VARIABLE:
+            return
         raise RuntimeError(f"the call was given up: {name} = {value}")
 
     async def continue_in_dialplan(

@@ -59,6 +59,8 @@ class Site:
         urls = {"stt": self.workers.stt_url, "tts": self.workers.tts_url, "llm": self.workers.llm_url}
         for name, url in urls.items():
             config["workers"][name]["url"] = url
+        # a worker that serves another model than is asked for is not ready
+        self.workers.llm.model = config["workers"]["llm"]["model"]
         config["workers"]["cache_dir"] = str(self.folder / "cache")
         path = self.folder / "voicebot.yaml"
         path.write_text(yaml.safe_dump(config))
