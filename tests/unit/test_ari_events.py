@@ -155,7 +155,7 @@ def test_any_fields_are_an_event_or_an_event_error(kind: str, fields: dict[str, 
 def test_no_number_and_no_digit_in_a_repr() -> None:
     shown = repr(parse_event(event("StasisStart", args=["1234", "15551234567"])))
     shown += repr(parse_event(event("ChannelDtmfReceived", digit="7", duration_ms=20)))
-    assert "PJSIP/caller-00000000" in shown
+    assert "PJSIP" not in shown, "the name of an endpoint may be a number"
     assert "15551234567" not in shown
     assert "1234'" not in shown
     assert "'7'" not in shown
